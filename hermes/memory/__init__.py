@@ -1,0 +1,1 @@
+"""Memory: the provider contract, the manager, the built-in store and the journal."""

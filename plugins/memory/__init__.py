@@ -1,0 +1,1 @@
+"""Bundled memory providers, a folder each."""
