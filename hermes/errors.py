@@ -4,8 +4,10 @@
 
     HermesError                      exit 1    something could not be done
     ├── UsageError                   exit 2    the request itself is wrong
+    │   ├── EntryRefused
     │   └── InvalidProfileName
     ├── NotFound                     exit 3    a name that nothing answers to
+    │   ├── EntryNotFound
     │   ├── ProfileNotFound
     │   └── StaleActiveProfile
     ├── Unavailable                  exit 4    it exists and cannot be used now
@@ -67,6 +69,19 @@ class UsageError(HermesError):
     exit_code = 2
 
 
+class EntryRefused(UsageError):
+    """A write to the built-in memory that cannot be made as it was asked for; nothing was written.
+
+    *kind* is ``arguments``, ``content``, ``blocked``, ``limit``, ``ambiguous``, ``off`` or ``repeated``;
+    *entries* are those that matter, to choose from.
+    """
+
+    def __init__(self, message: str, *, kind: str, entries: Sequence[str] = (), next_step: str = "") -> None:
+        super().__init__(message, next_step=next_step or "hermes memory list shows what is there")
+        self.kind = kind
+        self.entries = tuple(entries)
+
+
 class InvalidProfileName(UsageError):
     """A profile name that the rules refuse; found before any path is built from it."""
 
@@ -85,6 +100,15 @@ class NotFound(HermesError):
     """Nothing answers to that name."""
 
     exit_code = 3
+
+
+class EntryNotFound(NotFound):
+    """No entry of the built-in memory is meant by that text; *current* is what became of it, where known."""
+
+    def __init__(self, message: str, *, entries: Sequence[str] = (), current: str = "", next_step: str = "") -> None:
+        super().__init__(message, next_step=next_step or "hermes memory list shows what is there")
+        self.entries = tuple(entries)
+        self.current = current
 
 
 class ProfileNotFound(NotFound):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,11 @@ def _no_real_network(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     real = socket.socket.connect
 
     def connect(self: socket.socket, address: Any) -> None:
-        if self.family in (socket.AF_INET, socket.AF_INET6) and address[0] not in ("127.0.0.1", "::1", "localhost"):
+        if self.family in (socket.AF_INET, socket.AF_INET6) and address[0] not in (
+            "127.0.0.1",
+            "::1",
+            "localhost",
+        ):
             raise AssertionError(f"a test tried to reach {address}")
         real(self, address)
 
@@ -39,3 +44,11 @@ def _no_real_network(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def home(tmp_path: Path) -> Path:
     """The path of a home that does not exist yet."""
     return tmp_path / "home"
+
+
+@pytest.fixture
+def reachable() -> Iterator[Path]:
+    """An empty folder that the user of ``unprivileged`` can reach: the parents of ``tmp_path`` are root's."""
+    with tempfile.TemporaryDirectory(prefix="hermes-test-", ignore_cleanup_errors=True) as folder:
+        Path(folder).chmod(0o755)
+        yield Path(folder).resolve()

@@ -56,19 +56,42 @@ def give_to_nobody(*paths: Path) -> None:
             os.chown(below, nobody.pw_uid, nobody.pw_gid, follow_symlinks=False)
 
 
-def python(*args: str, env: Mapping[str, str] | None = None, cwd: Path | None = None, timeout: float = 60,
-           stdin: str = "") -> subprocess.CompletedProcess[str]:
+def python(
+    *args: str,
+    env: Mapping[str, str] | None = None,
+    cwd: Path | None = None,
+    timeout: float = 60,
+    stdin: str = "",
+) -> subprocess.CompletedProcess[str]:
     """Run this Python with *args* in a process of its own, in a clean environment plus *env*."""
     clean = {k: v for k, v in os.environ.items() if not k.startswith("HERMES")}
     return subprocess.run(
         [sys.executable, *args],
         env={**clean, "PYTHONSAFEPATH": "1", **(env or {})},
-        cwd=cwd, timeout=timeout, input=stdin, capture_output=True, text=True, check=False,
+        cwd=cwd,
+        timeout=timeout,
+        input=stdin,
+        capture_output=True,
+        text=True,
+        check=False,
     )
 
 
-def hermes(*args: str, home: Path, env: Mapping[str, str] | None = None, cwd: Path | None = None,
-           timeout: float = 60, stdin: str = "") -> subprocess.CompletedProcess[str]:
+def hermes(
+    *args: str,
+    home: Path,
+    env: Mapping[str, str] | None = None,
+    cwd: Path | None = None,
+    timeout: float = 60,
+    stdin: str = "",
+) -> subprocess.CompletedProcess[str]:
     """Run the command line in a process of its own, with *home* as its root."""
-    return python("-m", "hermes", *args, env={"HERMES_HOME": str(home), **(env or {})}, cwd=cwd, timeout=timeout,
-                  stdin=stdin)
+    return python(
+        "-m",
+        "hermes",
+        *args,
+        env={"HERMES_HOME": str(home), **(env or {})},
+        cwd=cwd,
+        timeout=timeout,
+        stdin=stdin,
+    )
