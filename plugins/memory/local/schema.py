@@ -1,0 +1,123 @@
+"""The tables, and how an older file is brought up to date: forwards only, a copy is kept first."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+from collections.abc import Sequence
+from pathlib import Path
+
+from hermes.errors import StoreUnavailable
+
+APPLICATION_ID = 0x68726D73
+"""Marks the file as ours in its header."""
+
+# A message's id is its session's id and its place there, so that its neighbours are the ids around it. Its
+# passages are rows of the full-text index, which holds terms made in text.py and splits them at spaces alone.
+MIGRATIONS: tuple[str, ...] = (
+    """
+    CREATE TABLE scopes (
+        id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE,
+        turns INTEGER NOT NULL DEFAULT 0, messages INTEGER NOT NULL DEFAULT 0,
+        terms INTEGER NOT NULL DEFAULT 0);
+    CREATE TABLE authors (
+        id INTEGER PRIMARY KEY, scope INTEGER NOT NULL, name TEXT NOT NULL, UNIQUE (scope, name));
+    CREATE TABLE sessions (
+        id INTEGER PRIMARY KEY, scope INTEGER NOT NULL, name TEXT NOT NULL, target TEXT NOT NULL DEFAULT '',
+        next INTEGER NOT NULL DEFAULT 0, first REAL NOT NULL DEFAULT 0, last REAL NOT NULL DEFAULT 0);
+    CREATE INDEX session_names ON sessions (name, scope);
+    CREATE TABLE messages (
+        id INTEGER PRIMARY KEY, role INTEGER NOT NULL, author INTEGER NOT NULL, time REAL NOT NULL,
+        terms TEXT NOT NULL, text TEXT NOT NULL, key BLOB);
+    CREATE UNIQUE INDEX turn_keys ON messages (key) WHERE key IS NOT NULL;
+    CREATE VIRTUAL TABLE passages USING fts5 (
+        terms, content = '', detail = none, columnsize = 0, tokenize = "ascii tokenchars '-_./:@+#\\~&='");
+    CREATE VIRTUAL TABLE vocabulary USING fts5vocab (passages, row);
+    CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+    """,
+)
+
+
+def bring_up_to_date(db: sqlite3.Connection, path: Path, migrations: Sequence[str] = MIGRATIONS) -> None:
+    """Make the tables that *db* lacks. Raises StoreUnavailable for a file that is newer, or not ours."""
+    version = _version(db, path, len(migrations))
+    if version == len(migrations):
+        return
+    if version:
+        _copy(db, backup_path(path, version))
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        for step in migrations[_version(db, path, len(migrations)) :]:
+            for statement in step.split(";"):
+                if statement.strip():
+                    db.execute(statement)
+        db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        db.execute(f"PRAGMA user_version = {len(migrations)}")
+        db.execute("COMMIT")
+    except BaseException:
+        if db.in_transaction:
+            db.execute("ROLLBACK")
+        raise
+
+
+def check(db: sqlite3.Connection, path: Path, migrations: Sequence[str] = MIGRATIONS) -> bool:
+    """True if *db* can be read as it is, False if it still has no tables or needs a migration."""
+    return _version(db, path, len(migrations)) == len(migrations)
+
+
+def backup_path(path: Path, version: int) -> Path:
+    """Where the copy goes that is made before version *version* is changed."""
+    return path.with_name(f"{path.name}.before-{version + 1}")
+
+
+def remove_backups(path: Path) -> None:
+    """Delete the copies that migrations left: what is forgotten must not live on in one."""
+    for backup in path.parent.glob(f"{path.name}.before-*"):
+        backup.unlink(missing_ok=True)
+
+
+def owe_scrub(db: sqlite3.Connection) -> None:
+    """Note, in the transaction that deletes, that the write-ahead log still holds what was deleted."""
+    db.execute("INSERT OR REPLACE INTO facts VALUES ('scrub', '1')")
+
+
+def owes_scrub(db: sqlite3.Connection) -> bool:
+    """True where a deletion was not followed by a scrub."""
+    return db.execute("SELECT 1 FROM facts WHERE name = 'scrub'").fetchone() is not None
+
+
+def scrubbed(db: sqlite3.Connection) -> None:
+    """Note that it was done."""
+    db.execute("DELETE FROM facts WHERE name = 'scrub'")
+
+
+def _version(db: sqlite3.Connection, path: Path, newest: int) -> int:
+    tables = _has_tables(db)  # first: another process may make them, and mark the file, between these looks
+    (application,) = db.execute("PRAGMA application_id").fetchone()
+    (version,) = db.execute("PRAGMA user_version").fetchone()
+    if application not in (0, APPLICATION_ID) or (application == 0 and tables):
+        raise StoreUnavailable(path, "is not a store of local memory", next_step=f"move {path} away")
+    if version > newest:
+        raise StoreUnavailable(
+            path,
+            f"was written by a newer hermes (its format is {version}, this one knows {newest})",
+            next_step="upgrade hermes",
+        )
+    return int(version)
+
+
+def is_empty(db: sqlite3.Connection) -> bool:
+    """True for a file that has no tables yet."""
+    return not _has_tables(db)
+
+
+def _has_tables(db: sqlite3.Connection) -> bool:
+    return db.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone() is not None
+
+
+def _copy(db: sqlite3.Connection, backup: Path) -> None:
+    backup.unlink(missing_ok=True)
+    os.close(os.open(backup, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    with contextlib.closing(sqlite3.connect(backup)) as copy:
+        db.backup(copy)
