@@ -1,0 +1,194 @@
+"""The journal as the one that delivers sees it: what is next, and what became of it."""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+from collections.abc import Collection
+
+import attrs
+
+from hermes.errors import StoreUnavailable
+from hermes.memory.journal import queries, sessions, settling
+from hermes.memory.journal.journal import Journal
+from hermes.memory.journal.owner import Watch
+from hermes.memory.journal.queries import Candidate
+from hermes.memory.journal.records import Health, Kind, Record
+
+BATCH = 256
+ATTEMPTS = 20
+"""After so many failures a record holds nothing back that need not wait, and may be set aside."""
+
+
+class Outbox:
+    """Reads raise StoreUnavailable; outcomes never do: what the disk refuses is remembered and written later."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+        self._store = journal.store
+        self._watch = Watch()
+        self._settled: set[tuple[str, str]] = set()
+
+    # -- who delivers ------------------------------------------------------------------------------------
+
+    def take_lease(self, now: float, silence: float) -> bool:
+        """Whether this process is the one that delivers, from now on or still. *now* is monotonic."""
+        if self._store.disk is None:
+            return True  # nobody else can see what is only in memory
+        owner = self._journal.owner
+
+        def holder(con: sqlite3.Connection) -> bool | None:
+            return sessions.lease_is_mine(con, owner, self._watch, now, silence)
+
+        mine = self._store.read(holder)[0]
+        if mine is None:
+            mine = bool(
+                self._store.change(lambda con: sessions.take_lease(con, owner, self._watch, now, silence))
+            )
+        return mine
+
+    def give_lease_up(self) -> None:
+        """Let another process deliver."""
+        if self._store.disk is not None:
+            self._store.change_later(lambda con: sessions.give_lease_up(con, self._journal.owner))
+
+    def beat(self) -> None:
+        """Give a sign of life, for processes that cannot look at this one."""
+        if self._store.disk is not None:
+            self._store.change(lambda con: sessions.beat(con, self._journal.owner))
+
+    # -- upkeep ------------------------------------------------------------------------------------------
+
+    def catch_up(self) -> None:
+        """Write what was kept in memory, if the disk takes it."""
+        if self._store.catch_up():
+            self._settled.clear()
+
+    def end_orphans(self, providers: Collection[str], now: float) -> int:
+        """Write down the ends of sessions whose process is gone; how many. *now* is monotonic."""
+        journal = self._journal
+
+        def change(con: sqlite3.Connection) -> int:
+            ends = sessions.orphans(con, providers, journal.owner, self._watch, now, journal.clock())
+            if ends:
+                settling.insert(con, ends)
+            for row in ends:
+                sessions.note_end(con, row.provider, row.session, row.key)
+            sessions.sweep_owners(con, journal.owner)
+            return len(ends)
+
+        if not any(self._store.read(lambda con: sessions.others_open(con, providers, journal.owner))):
+            return 0
+        return self._store.change(change, durable=True)
+
+    def purge(self) -> None:
+        """Delete what was handed over long ago and confirmed; keep the log of the file small."""
+        before = self._journal.clock() - self._journal.keep_handed_over
+        self._store.change(lambda con: settling.purge(con, before))
+
+    def checkpoint(self) -> None:
+        """Fold the write-ahead log into the file where it has grown large."""
+        disk = self._store.disk
+        if disk is not None:
+            disk.checkpoint()
+
+    # -- what is next ------------------------------------------------------------------------------------
+
+    def candidates(self, provider: str, without: Collection[str]) -> list[Candidate]:
+        """Undelivered records in their order, leaving out the sessions *without*."""
+        limit = BATCH + len(self._settled)
+        parts = self._store.read(lambda con: queries.candidates(con, provider, without, limit))
+        found = [one for one in parts[0] if (provider, one.key) not in self._settled] if parts else []
+        if len(parts) > 1:  # what is only in memory comes after what its session has on disk
+            names = {one.session for one in parts[1]}
+            on_disk = self._store.read(lambda con: queries.sessions_waiting(con, provider, names))[0]
+            on_disk -= {session for session in on_disk if not self._any_left(provider, session)}
+            found += [one for one in parts[1] if one.session not in on_disk]
+        return found
+
+    def load(self, provider: str, candidate: Candidate) -> Record | None:
+        """The record, if it is still owed; an end without messages gets the journalled turns of its session."""
+        found = self._store.read(lambda con: queries.pending(con, provider, candidate.key))
+        record = next((one for one in found if one is not None), None)
+        if record is None or record.kind is not Kind.SESSION_END or record.payload.get("messages"):
+            return record
+        turns = self._journal.transcript(provider, record.session_id, before=record.seq)
+        return attrs.evolve(record, payload={**record.payload, "messages": turns})
+
+    def held_back_by(self, provider: str, candidate: Candidate) -> str | None:
+        """The session that must first switch to that of *candidate*, if one has yet to."""
+        found = self._store.read(
+            lambda con: queries.held_back_by(con, provider, candidate.session, candidate.seq, ATTEMPTS)
+        )
+        return next((session for session in found if session is not None), None)
+
+    # -- outcomes ----------------------------------------------------------------------------------------
+
+    def stored(self, record: Record) -> None:
+        """The backend has *record*."""
+        self._taken(record, stored=True)
+
+    def accepted(self, record: Record) -> None:
+        """The provider took *record*, and nobody knows whether it is stored."""
+        self._taken(record, stored=False)
+
+    def dead(self, record: Record, error: str) -> None:
+        """*record* can never be taken."""
+        now = self._journal.clock()
+        self._settle(record, lambda con: settling.dead(con, record, error, now))
+
+    def failed(self, record: Record, error: str, wait: float, health: Health, *, sweep: bool) -> bool:
+        """*record* was refused, and is tried again after *wait* seconds; whether it was set aside instead.
+
+        *sweep*: the whole provider fails, so what is older than ``max_age`` is set aside with it.
+        """
+        now = self._journal.clock()
+        died = False
+
+        def change(con: sqlite3.Connection) -> None:
+            nonlocal died
+            settling.failed(con, record, error, now, now + wait)
+            settling.note_health(con, record.provider, health)
+            if settling.poisoned(con, record, ATTEMPTS):
+                settling.dead(con, record, error, now)
+                died = True
+            elif sweep and record.time < now - self._journal.max_age:
+                settling.dead_before(con, record.provider, now - self._journal.max_age, error, now)
+                died = True
+
+        self._store.change_later(change)
+        return died
+
+    def undelivered(self, providers: Collection[str]) -> int:
+        """How many records wait for *providers*."""
+        parts = self._store.read(queries.undelivered)
+        waiting = sum(part.get(provider, 0) for part in parts for provider in providers)
+        return waiting - sum(provider in providers for provider, _ in self._settled)
+
+    def _taken(self, record: Record, *, stored: bool) -> None:
+        now = self._journal.clock()
+        forget = ""
+
+        def change(con: sqlite3.Connection) -> None:
+            nonlocal forget
+            forget = settling.text_to_forget(con, record) or forget
+            if stored or forget:
+                settling.delivered(con, record, now)
+            else:
+                settling.handed_over(con, record, now)
+            settling.note_success(con, record.provider, now)
+
+        self._settle(record, change)
+        if forget:
+            with contextlib.suppress(StoreUnavailable):  # the row is gone; its bytes go with the next scrub
+                self._journal.scrub(forget)
+
+    def _settle(self, record: Record, change: settling.Change) -> None:
+        if not self._store.change_later(change):
+            self._settled.add((record.provider, record.key))
+
+    def _any_left(self, provider: str, session: str) -> bool:
+        if not self._settled:
+            return True
+        keys = self._store.read(lambda con: queries.pending_keys(con, provider, session))[0]
+        return any((provider, key) not in self._settled for key in keys)

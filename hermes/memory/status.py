@@ -1,0 +1,127 @@
+"""What is remembered and in what state it is: found out by looking, without starting or creating anything."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Literal
+
+import attrs
+
+from hermes.errors import HermesError, ProviderUnavailable
+from hermes.memory.builtin import BuiltinMemory, Usage
+from hermes.memory.journal import JournalStats, peek
+from hermes.memory.lanes import Lane
+from hermes.memory.provider import MemoryProvider
+from hermes.profiles import Profile
+
+State = Literal["off", "ready", "unavailable", "failed"]
+
+
+@attrs.frozen
+class ProviderStatus:
+    """The chosen memory provider, as it would answer now."""
+
+    name: str | None
+    state: State
+    reason: str = ""
+    """Why it cannot be used."""
+    next_step: str = ""
+    details: Mapping[str, Any] = attrs.field(factory=dict)
+    """What the provider says of itself and of what it stores."""
+
+
+@attrs.frozen
+class MemoryStatus:
+    """One profile's memory at one moment. Times are Unix seconds."""
+
+    profile: Profile
+    builtin: tuple[Usage, ...]
+    warnings: tuple[str, ...]
+    pending: int
+    provider: ProviderStatus
+    journal: JournalStats | None
+    """None where nothing was ever owed to a provider."""
+
+    @property
+    def last_write(self) -> float | None:
+        """When the provider last took something."""
+        return self._last("sync_turn", "on_memory_write", "on_session_end")
+
+    @property
+    def last_recall(self) -> float | None:
+        """When the provider last answered a recall."""
+        return self._last("prefetch")
+
+    def _last(self, *hooks: str) -> float | None:
+        known = self.journal.hooks.get(self.provider.name or "", {}) if self.journal else {}
+        return max((s.last_ok for name in hooks if (s := known.get(name)) and s.last_ok), default=None)
+
+
+def look(
+    profile: Profile,
+    *,
+    builtin: BuiltinMemory,
+    provider_name: str | None,
+    choose: Callable[[], MemoryProvider | None],
+    config: Mapping[str, Any],
+    limit: float,
+) -> MemoryStatus:
+    """The status of *profile*: nothing is started for good, and nothing below its home is created.
+
+    *choose* gives the provider called *provider_name*, *config* is what the settings hold for it, and *limit*
+    is what its start may take, in seconds.
+    """
+    with peek(profile.paths.journal) as view:
+        journal = view.stats() if view is not None else None
+    return MemoryStatus(
+        profile=profile,
+        builtin=tuple(builtin.usage()),
+        warnings=tuple(builtin.warnings()),
+        pending=builtin.waiting(),
+        provider=_provider(profile, provider_name, choose, config, limit),
+        journal=journal,
+    )
+
+
+def _provider(
+    profile: Profile,
+    name: str | None,
+    choose: Callable[[], MemoryProvider | None],
+    config: Mapping[str, Any],
+    limit: float,
+) -> ProviderStatus:
+    if name is None:
+        return ProviderStatus(None, "off", next_step="hermes config set memory.provider local")
+    try:
+        provider = choose()
+    except ProviderUnavailable as exc:
+        return ProviderStatus(name, "unavailable", exc.reason, exc.next_step)
+    if provider is None:
+        return ProviderStatus(None, "off")
+    lane = Lane(f"status-{name}")
+    try:
+        if not lane.call("is_available", provider.is_available, limit=limit):
+            reason = lane.call("unavailable_reason", provider.unavailable_reason, limit=limit)
+            return ProviderStatus(name, "unavailable", reason or "it says that it is not set up")
+        details = lane.call("status", _details, (provider, profile, dict(config)), limit=limit)
+    except HermesError as exc:
+        return ProviderStatus(name, "failed", str(exc), exc.next_step)
+    except Exception as exc:  # noqa: BLE001 - whatever a provider raises is its status
+        return ProviderStatus(name, "failed", f"{type(exc).__name__}: {exc}", "hermes memory doctor")
+    finally:
+        lane.close()
+    return ProviderStatus(name, "ready", details=details)
+
+
+def _details(provider: MemoryProvider, profile: Profile, config: dict[str, Any]) -> dict[str, Any]:
+    provider.initialize_for_inspection(
+        "status",
+        hermes_home=str(profile.home),
+        platform="cli",
+        agent_identity=profile.name,
+        agent_context="primary",
+    )
+    try:
+        return dict(provider.get_status_config(config))
+    finally:
+        provider.shutdown()
