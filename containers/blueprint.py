@@ -1,0 +1,164 @@
+"""The blueprint of one profile: which parts there are and what each is made of.
+
+Imported when a profile is opened, never before: dependency-injector takes a while to import.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from hermes.errors import ProviderUnavailable
+from hermes.paths import ProfilePaths
+from hermes.quiet import importing
+from hermes.settings import Settings, active_provider, load
+
+with importing("dependency_injector"):
+    from dependency_injector import containers, providers
+
+if TYPE_CHECKING:
+    from hermes.memory.builtin import BuiltinMemoryProvider
+    from hermes.memory.journal import Journal
+    from hermes.memory.manager import MemoryManager
+    from hermes.memory.provider import MemoryProvider
+    from hermes.plugin_host import Catalog
+    from hermes.profiles import Profile
+    from hermes.secrets import Secrets
+
+
+def _paths(settings: Settings) -> ProfilePaths:
+    return settings.profile.paths
+
+
+def _secrets(paths: ProfilePaths, environ: Mapping[str, str]) -> Secrets:
+    from hermes import dotenv
+    from hermes.secrets import Secrets
+
+    return Secrets(dotenv=dotenv.read(paths.dotenv), environ=environ)
+
+
+def _hold(paths: ProfilePaths) -> Iterator[None]:
+    from hermes.holds import hold
+
+    with hold(paths):
+        yield
+
+
+def _plugins(settings: Settings) -> Catalog:
+    from hermes.plugin_host import Catalog
+
+    return Catalog(disabled=settings.plugins.disabled)
+
+
+def _journal(settings: Settings, paths: ProfilePaths) -> Iterator[Journal]:
+    from hermes.memory.journal import Journal
+
+    keep = settings.journal
+    journal = Journal(
+        paths.journal, max_age=keep.max_age, max_size=keep.max_size, keep_handed_over=keep.keep_handed_over
+    )
+    try:
+        yield journal
+    finally:
+        journal.close()
+
+
+def _builtin(settings: Settings, paths: ProfilePaths) -> BuiltinMemoryProvider:
+    from hermes.memory.builtin import BuiltinMemoryProvider, Enabled, Limits
+
+    memory = settings.memory
+    return BuiltinMemoryProvider(
+        paths,
+        limits=Limits(memory=memory.memory_char_limit, user=memory.user_char_limit),
+        enabled=Enabled(memory=memory.memory_enabled, user=memory.user_profile_enabled),
+        write_approval=memory.write_approval,
+    )
+
+
+def _provider(settings: Settings, plugins: Catalog) -> MemoryProvider | None:
+    name = active_provider(settings)
+    return None if name is None else plugins.memory_provider(name)
+
+
+def _manager(
+    settings: Settings,
+    paths: ProfilePaths,
+    journal: Journal,
+    builtin: MemoryProvider,
+    choose: Callable[[], MemoryProvider | None],
+) -> Iterator[MemoryManager]:
+    from hermes.memory.manager import MemoryManager
+
+    manager = MemoryManager(
+        home=paths.home,
+        profile=settings.profile.name,
+        journal=journal,
+        limits=settings.memory.timeouts,
+        redact=settings.memory.redact,
+        disabled_tools=settings.tools.disabled,
+    )
+    manager.add_provider(builtin)
+    try:
+        if (provider := choose()) is not None:
+            manager.add_provider(provider)
+    except ProviderUnavailable as exc:
+        manager.provider_failed(exc.name, exc.reason)
+    try:
+        yield manager
+    finally:
+        manager.shutdown_all()
+
+
+class Blueprint(containers.DeclarativeContainer):
+    """What belongs to exactly one profile; *settings* and *environ* are the inputs, all else follows."""
+
+    settings = providers.Dependency(instance_of=Settings)
+    environ: providers.Provider[Mapping[str, str]] = providers.Dependency()
+
+    paths = providers.Singleton(_paths, settings)
+    secrets = providers.Singleton(_secrets, paths, environ)
+    plugins = providers.Singleton(_plugins, settings)
+    hold = providers.Resource(_hold, paths)
+    journal = providers.Resource(_journal, settings, paths)
+    builtin_provider = providers.Singleton(_builtin, settings, paths)
+    memory_provider = providers.Singleton(_provider, settings, plugins)
+    memory_manager = providers.Resource(
+        _manager, settings, paths, journal, builtin_provider, memory_provider.provider
+    )
+
+
+def build(
+    profile: Profile, environ: Mapping[str, str], overrides: Sequence[str], parts: Mapping[str, Any]
+) -> Any:
+    """A container of *profile*, its settings read and checked. Raises ``ConfigError``."""
+    given = {
+        name: part if isinstance(part, providers.Provider) else providers.Object(part)
+        for name, part in parts.items()
+    }
+    if "settings" not in given:
+        given["settings"] = providers.Object(load(profile, environ=environ, overrides=overrides))
+    container = Blueprint(environ=providers.Object(environ), **given)
+    container.check_dependencies()
+    return container
+
+
+def close(container: Any) -> None:
+    """Shut every resource down, dependants first.
+
+    ``shutdown_resources()`` of the library stops at the first error and leaves the rest open; here all are
+    closed and the errors raised together as an ``ExceptionGroup``.
+    """
+    failures: list[Exception] = []
+    pending = [
+        resource for resource in container.traverse(types=[providers.Resource]) if resource.initialized
+    ]
+    while pending:
+        free = [r for r in pending if not any(r in set(other.related) for other in pending)] or pending
+        for resource in free:
+            try:
+                resource.shutdown()
+            except Exception as exc:  # noqa: BLE001 - raised below, with all the others
+                failures.append(exc)
+        pending = [resource for resource in pending if resource not in free]
+    if failures:
+        raise ExceptionGroup("closing the profile failed", failures)
