@@ -10,11 +10,7 @@ FOLDERS = ("cli", "containers", "plugins", "settings")
 setup(
     packages=[
         *find_packages(include=["hermes", "hermes.*"]),
-        *(
-            f"hermes.{name}"
-            for folder in FOLDERS
-            for name in find_packages(include=[folder, f"{folder}.*"])
-        ),
+        *(f"hermes.{name}" for folder in FOLDERS for name in find_packages(include=[folder, f"{folder}.*"])),
     ],
     package_dir={f"hermes.{folder}": folder for folder in FOLDERS},
 )

@@ -61,7 +61,7 @@ def _options(*, hidden: bool) -> list[TyperOption]:
             expose_value=False,
             callback=_keep,
             hidden=hidden,
-            **({"autocompletion": _profile_names} if "NAME" in rest.get("metavar", "") else {}),
+            autocompletion=_profile_names if rest.get("metavar") == "NAME" else None,
             **rest,
         )
         for words, rest in _SPEC

@@ -86,6 +86,7 @@ def _manager(
     journal: Journal,
     builtin: MemoryProvider,
     choose: Callable[[], MemoryProvider | None],
+    hold: Callable[[], object],
 ) -> Iterator[MemoryManager]:
     from hermes.memory.manager import MemoryManager
 
@@ -96,6 +97,7 @@ def _manager(
         limits=settings.memory.timeouts,
         redact=settings.memory.redact,
         disabled_tools=settings.tools.disabled,
+        hold=hold,
     )
     manager.add_provider(builtin)
     try:
@@ -123,7 +125,7 @@ class Blueprint(containers.DeclarativeContainer):
     builtin_provider = providers.Singleton(_builtin, settings, paths)
     memory_provider = providers.Singleton(_provider, settings, plugins)
     memory_manager = providers.Resource(
-        _manager, settings, paths, journal, builtin_provider, memory_provider.provider
+        _manager, settings, paths, journal, builtin_provider, memory_provider.provider, hold.provider
     )
 
 

@@ -105,7 +105,9 @@ class NotFound(HermesError):
 class EntryNotFound(NotFound):
     """No entry of the built-in memory is meant by that text; *current* is what became of it, where known."""
 
-    def __init__(self, message: str, *, entries: Sequence[str] = (), current: str = "", next_step: str = "") -> None:
+    def __init__(
+        self, message: str, *, entries: Sequence[str] = (), current: str = "", next_step: str = ""
+    ) -> None:
         super().__init__(message, next_step=next_step or "hermes memory list shows what is there")
         self.entries = tuple(entries)
         self.current = current
@@ -147,7 +149,8 @@ class HomeUnusable(Unavailable):
 
     def __init__(self, path: Path, reason: str, *, next_step: str = "") -> None:
         super().__init__(
-            f"{path}: {reason}", next_step=next_step or "mend it, or choose another home with --home or HERMES_HOME"
+            f"{path}: {reason}",
+            next_step=next_step or "mend it, or choose another home with --home or HERMES_HOME",
         )
         self.path = path
         self.reason = reason
@@ -179,7 +182,9 @@ class StoreUnavailable(Unavailable):
     """A file of ours cannot be read or written; nothing in it was changed."""
 
     def __init__(self, path: Path, reason: str, *, next_step: str = "") -> None:
-        super().__init__(f"{path}: {reason}", next_step=next_step or "check its owner, its mode and the free space")
+        super().__init__(
+            f"{path}: {reason}", next_step=next_step or "check its owner, its mode and the free space"
+        )
         self.path = path
         self.reason = reason
 
@@ -214,8 +219,12 @@ class ConfigError(HermesError):
 class EditRefused(ConfigError):
     """A settings file cannot be changed in one line without touching something else."""
 
-    def __init__(self, reason: str, *, path: Path | None = None, line: int | None = None, key: str = "") -> None:
-        super().__init__([Problem(key, reason, path, line)], next_step="change it by hand: hermes config edit")
+    def __init__(
+        self, reason: str, *, path: Path | None = None, line: int | None = None, key: str = ""
+    ) -> None:
+        super().__init__(
+            [Problem(key, reason, path, line)], next_step="change it by hand: hermes config edit"
+        )
         self.reason = reason
 
 

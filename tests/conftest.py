@@ -23,7 +23,7 @@ def _no_real_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.
 
 
 @pytest.fixture(autouse=True)
-def _no_real_network(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def _no_real_network(monkeypatch: pytest.MonkeyPatch) -> None:
     """Refuse every connection that would leave this machine."""
     real = socket.socket.connect
 
@@ -37,7 +37,6 @@ def _no_real_network(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         real(self, address)
 
     monkeypatch.setattr(socket.socket, "connect", connect)
-    yield
 
 
 @pytest.fixture

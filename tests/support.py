@@ -11,6 +11,9 @@ from pathlib import Path
 
 import pytest
 
+POWERLESS = ("setpriv", "--bounding-set=-dac_override,-dac_read_search,-fowner")
+"""Starts a command that permission bits bind, although root starts it: root's Python stays within its reach."""
+
 
 def unprivileged(action: Callable[[], None]) -> None:
     """Run *action* in a forked child that is no superuser; an exception there fails the test here.
@@ -32,7 +35,7 @@ def unprivileged(action: Callable[[], None]) -> None:
             os.setuid(nobody.pw_uid)
             action()
             status = 0
-        except BaseException as exc:  # the parent gets the text, whatever it is
+        except BaseException as exc:  # noqa: BLE001 - the parent gets the text, whatever it is
             import traceback
 
             os.write(write, "".join(traceback.format_exception(exc)).encode()[-60_000:])
@@ -62,11 +65,16 @@ def python(
     cwd: Path | None = None,
     timeout: float = 60,
     stdin: str = "",
+    powerless: bool = False,
 ) -> subprocess.CompletedProcess[str]:
-    """Run this Python with *args* in a process of its own, in a clean environment plus *env*."""
+    """Run this Python with *args* in a process of its own, in a clean environment plus *env*.
+
+    *powerless*: without the capabilities by which root passes every permission check.
+    """
+    prefix = POWERLESS if powerless and os.getuid() == 0 else ()
     clean = {k: v for k, v in os.environ.items() if not k.startswith("HERMES")}
     return subprocess.run(
-        [sys.executable, *args],
+        [*prefix, sys.executable, *args],
         env={**clean, "PYTHONSAFEPATH": "1", **(env or {})},
         cwd=cwd,
         timeout=timeout,
@@ -84,8 +92,9 @@ def hermes(
     cwd: Path | None = None,
     timeout: float = 60,
     stdin: str = "",
+    powerless: bool = False,
 ) -> subprocess.CompletedProcess[str]:
-    """Run the command line in a process of its own, with *home* as its root."""
+    """Run the command line in a process of its own, with *home* as its root; *powerless* as ``python`` has it."""
     return python(
         "-m",
         "hermes",
@@ -94,4 +103,5 @@ def hermes(
         cwd=cwd,
         timeout=timeout,
         stdin=stdin,
+        powerless=powerless,
     )

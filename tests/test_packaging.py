@@ -197,7 +197,9 @@ def test_the_domain_stands_alone() -> None:
     """hermes/ imports neither the layers above it nor their libraries; only compat and testing look up."""
     assert offenders("hermes", *UPPER, but=("hermes/__main__.py", "hermes/compat/", "hermes/testing/")) == []
     assert offenders("hermes", "dynaconf", "dependency_injector", "typer", "cattrs") == []
-    plugins = {f"hermes.plugins.{path.parent.relative_to('plugins')}" for path in files("plugins", "plugin.yaml")}
+    plugins = {
+        f"hermes.plugins.{path.parent.relative_to('plugins')}" for path in files("plugins", "plugin.yaml")
+    }
     named = sorted(name.replace("/", ".") for name in plugins)
     assert offenders("hermes", *named, but=("hermes/testing/",)) == []  # no plugin is special to the host
 

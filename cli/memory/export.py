@@ -7,7 +7,7 @@ from typing import Any
 
 import typer
 
-from hermes.cli.memory.mirror import start
+from hermes.cli.memory.mirror import inspect
 from hermes.cli.output import note, write
 from hermes.cli.state import current
 
@@ -24,7 +24,7 @@ def export(ctx: typer.Context) -> None:
         provider = me.memory_provider()
         if provider is None:
             return
-        records = start(me).export_records()
+        records = inspect(me).export_records()
         if records is None:
             note(state, f"note: {provider.name} keeps its own data and cannot export it")
         for record in records or ():

@@ -19,6 +19,7 @@ from hermes.errors import HermesError, NotFound, ProviderUnavailable, StoreUnava
 if TYPE_CHECKING:
     from hermes.memory.conversations import Malformed, Said
     from hermes.memory.ingest import Report
+    from hermes.memory.journal import Journal
     from hermes.memory.manager import MemoryManager
 
 SHOWN = 20
@@ -62,18 +63,19 @@ def ingest(
                 provider=provider.name,
                 progress=progress.read,
             )
-            left = _deliver(manager, progress, wait)
+            left = _deliver(manager, me.journal(), progress, wait)
     _tell(state, report, provider.name, left)
 
 
-def _deliver(manager: MemoryManager, progress: _Progress, wait: float) -> int:
+def _deliver(manager: MemoryManager, journal: Journal, progress: _Progress, wait: float) -> int:
     """Hand over what waits, *wait* seconds at the most; how many records are left."""
     until = time.monotonic() + wait
     while not manager.flush_pending(min(0.5, max(until - time.monotonic(), 0.0))):
-        left = manager.status().undelivered
-        progress.deliver(left)
-        if time.monotonic() >= until or manager.status().failing:
-            return left
+        stats = journal.stats()
+        progress.deliver(stats.undelivered)
+        failing = any(health.failing for health in stats.health.values())
+        if failing or time.monotonic() >= until:
+            return stats.undelivered
     return 0
 
 

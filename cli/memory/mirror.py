@@ -13,8 +13,15 @@ if TYPE_CHECKING:
 SESSION = "command-line"
 
 
+def inspect(me: OpenProfile) -> MemoryManager:
+    """The manager of *me*, started for a command that looks only: nothing is delivered or created."""
+    manager = me.memory_manager()
+    manager.initialize_for_inspection(SESSION, platform="cli")
+    return manager
+
+
 def start(me: OpenProfile) -> MemoryManager:
-    """The manager of *me*, started for a call of the command line."""
+    """The manager of *me*, started for a command that writes."""
     manager = me.memory_manager()
     manager.initialize_all(SESSION, platform="cli")
     return manager

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hermes.cli.memory.mirror import SESSION, start
+from hermes.cli.memory.mirror import SESSION, inspect
 from hermes.cli.output import ago, emit, note, styled
 from hermes.cli.state import current
 
@@ -31,7 +31,7 @@ def search(
         ]
         provider = me.memory_provider()
         if provider is not None:
-            manager = start(me)
+            manager = inspect(me)
             records = manager.search_records(query, limit=limit)
             if records is None:
                 note(
@@ -48,7 +48,7 @@ def recall(ctx: typer.Context, query: Query) -> None:
 
     state = current(ctx)
     with state.open() as me:
-        manager = start(me)
+        manager = inspect(me)
         system = manager.build_system_prompt()
         began = time.perf_counter()
         recalled = manager.prefetch_all(query, session_id=SESSION)

@@ -195,7 +195,9 @@ def _journal(journal: JournalStats | None, provider: str | None) -> list[tuple[s
     if journal.handed_over:
         lines.append(("", f"{journal.handed_over} handed over, not confirmed"))
     if journal.dead:
-        lines.append(("", styled(f"{journal.dead} set aside: hermes memory journal list --dead", "red")))
+        lines.append(
+            ("", styled(f"{journal.dead} set aside: hermes memory journal list --state dead", "red"))
+        )
     health = journal.health.get(provider or "")
     if health is not None and (health.circuit != "closed" or health.failing):
         again = f", tried again {ago(health.retry_at)}" if health.retry_at else ""

@@ -19,7 +19,7 @@ from hermes.errors import HermesError, Problem
 from hermes.memory.builtin import BuiltinMemory
 from hermes.memory.coroutines import Coroutines
 from hermes.memory.journal import JournalStats, peek
-from hermes.memory.lanes import Limits
+from hermes.memory.lanes import LimitSet
 from hermes.memory.provider import MemoryProvider
 from hermes.memory.seat import Seat
 from hermes.paths import ProfilePaths
@@ -47,7 +47,7 @@ def examine(
     problems: Callable[[], list[Problem]],
     builtin: BuiltinMemory,
     choose: Callable[[], MemoryProvider | None],
-    limits: Limits,
+    limits: LimitSet,
 ) -> Iterator[Check]:
     """Every check of *profile*, one after the other as each is done.
 
@@ -170,7 +170,7 @@ def _trouble(stats: JournalStats) -> Check | None:
 
 
 def provider(
-    profile: Profile, choose: Callable[[], MemoryProvider | None], limits: Limits
+    profile: Profile, choose: Callable[[], MemoryProvider | None], limits: LimitSet
 ) -> Iterator[Check]:
     """A turn through the provider and back: written, found, deleted, gone."""
     try:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from hermes.errors import HermesError, ProviderUnavailable
+from hermes.errors import HermesError, HomeUnusable, ProviderUnavailable
 from hermes.memory import mirroring
 from hermes.memory.agent_tools import inject_memory_provider_tools
 from hermes.memory.coroutines import Coroutines
@@ -58,7 +58,8 @@ class MemoryManager:
     provider shall keep is written to *journal* first (default: a journal in memory) and delivered behind it.
     *home* is what providers are given as ``hermes_home``, *profile* as ``agent_identity``. With *redact*,
     secrets are masked in all that reaches an outside provider. *disabled_tools* takes tools away, as
-    ``DisabledTools`` tells. Turns are kept in *write_contexts* only. ``shutdown_all`` ends it.
+    ``DisabledTools`` tells. Turns are kept in *write_contexts* only. *hold* is called when it
+    starts, to keep the profile from being deleted. ``shutdown_all`` ends it.
     """
 
     def __init__(
@@ -71,10 +72,12 @@ class MemoryManager:
         redact: bool = True,
         disabled_tools: Collection[str] = (),
         write_contexts: Collection[str] = ("primary",),
+        hold: Callable[[], object] | None = None,
     ) -> None:
         self.limits = limits or Limits()
         self.home = home or Path(os.environ.get("HERMES_HOME") or Path.home() / ".hermes")
         self.profile = profile
+        self._hold = hold
         self._loop = Coroutines("hermes-coroutines")
         self._registry = Registry(self.limits, disabled_tools, self._loop)
         self._outgoing = Outgoing(
@@ -123,8 +126,13 @@ class MemoryManager:
 
         Providers are given *kwargs* with ``hermes_home``, ``platform``, ``agent_context`` and
         ``agent_identity`` added. One that fails is left out and tried again later; one that is slow joins
-        when it is ready.
+        when it is ready. Raises ProfileBusy or ProfileNotFound where the profile is being taken away.
         """
+        if self._hold is not None:
+            try:
+                self._hold()
+            except HomeUnusable as exc:  # a home that cannot be written can still be read
+                log.warning("the profile is not held: %s", exc)
         self._recall.fence()
         given = self._starter.start("initialize", session_id, kwargs)
         self._outgoing.open(session_id, given["agent_context"])

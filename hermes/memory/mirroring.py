@@ -37,10 +37,8 @@ def metadata_from(build: Callable[..., Any] | None, change: Write) -> dict[str, 
         return {}
     action, target, content, metadata = change
     shape = shape_of(build)
-    if shape.required:
-        given = build({"action": action, "target": target, "content": content, **metadata})
-    else:
-        given = build()
+    facts = {"action": action, "target": target, "content": content, **metadata}
+    given = build(facts) if shape.required else build()
     return dict(given) if isinstance(given, Mapping) else {}
 
 

@@ -225,7 +225,8 @@ class MemoryProvider(ABC):
 
 
 _TRIVIAL = re.compile(
-    r"(?:/\S*.*|(?:hi|hey|hello|yo|thanks?|thank you|thx|ok(?:ay)?|k|yes|yep|yeah|no|nope|sure|cool|nice|great|"
+    r"(?:/[a-z][\w-]*(?:\s.*)?|(?:hi|hey|hello|yo|thanks?|thank you|thx|ok(?:ay)?|k|yes|yep|yeah|no|nope|"
+    r"sure|cool|nice|great|"
     r"good (?:morning|afternoon|evening|night)|bye|got it|done|go on|continue|please continue|"
     r"你好|谢谢|好的?|是的?|嗯|hallo|danke|ja|nein)[\s.!?,。！？~]*)\Z",
     re.IGNORECASE | re.DOTALL,

@@ -129,8 +129,8 @@ def test_no_traceback_without_verbose(home: Path) -> None:
 
 def test_a_reader_that_goes_away_is_no_error(home: Path) -> None:
     """Piping into a command that reads one line leaves no traceback behind."""
-    for number in range(30):
-        hermes("memory", "add", f"note {number} " + "x" * 40, home=home)
+    (home / "memories").mkdir(parents=True)
+    (home / "memories" / "MEMORY.md").write_text("\n§\n".join(f"note {n} " + "x" * 40 for n in range(30)))
     env = {**os.environ, "HERMES_HOME": str(home), "PYTHONSAFEPATH": "1"}
     for words in ("memory list", "--help", "memory export", "--version"):
         done = subprocess.run(
@@ -170,7 +170,8 @@ def test_ctrl_c_ends_with_130(home: Path) -> None:
     select.select([child.stderr], [], [], 30)  # it says that it reads from the terminal
     child.send_signal(signal.SIGINT)
     _, errors = child.communicate(timeout=30)
-    os.close(master), os.close(slave)
+    os.close(master)
+    os.close(slave)
     assert child.returncode == 130
     assert b"Traceback" not in errors
     assert not (home / "memories").exists()

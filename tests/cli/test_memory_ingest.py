@@ -73,7 +73,9 @@ def test_standard_input(home: Path) -> None:
 def test_what_cannot_be_used_is_named(home: Path, tmp_path: Path) -> None:
     """A broken line is told by file and line, and the others are taken in."""
     chat = write(tmp_path / "chat.jsonl", ("user", "one thing"), ("assistant", "fine"))
-    chat.write_text(chat.read_text() + "{broken\n" + json.dumps({"role": "user", "content": "another"}) + "\n")
+    chat.write_text(
+        chat.read_text() + "{broken\n" + json.dumps({"role": "user", "content": "another"}) + "\n"
+    )
     done = hermes("memory", "ingest", str(chat), home=home)
     assert done.returncode == 0
     assert "2 turns taken in" in done.stdout

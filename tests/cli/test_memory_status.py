@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.support import give_to_nobody, hermes, unprivileged
+from tests.support import hermes
 
 
 def status(home: Path, *words: str, code: int = 0) -> dict[str, Any]:
@@ -71,7 +71,9 @@ def test_a_provider_is_never_a_path(home: Path, name: str) -> None:
     assert not (home / "imported").exists()
 
 
-@pytest.mark.parametrize("text", ["memory:\n  provider: ''\n", "memory: {}\n", "display: {}\n", "memory: {provider: none}\n"])
+@pytest.mark.parametrize(
+    "text", ["memory:\n  provider: ''\n", "memory: {}\n", "display: {}\n", "memory: {provider: none}\n"]
+)
 def test_a_config_without_a_provider_has_none(home: Path, text: str) -> None:
     """A config.yaml that chooses no provider means none, and status prints the command that turns local on."""
     configure(home, text)
@@ -131,45 +133,35 @@ def test_a_home_that_is_a_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("command", [["status"], ["list"], ["add", "x is y"], ["recall", "where is it?"]])
-def test_a_home_that_cannot_be_read(reachable: Path, command: list[str]) -> None:
+def test_a_home_that_cannot_be_read(home: Path, command: list[str]) -> None:
     """A home without read permission is an error that names it, never an empty memory."""
-    home = reachable / "home"
     (home / "memories").mkdir(parents=True)
     (home / "memories" / "MEMORY.md").write_text("Rosa prefers tea.\n")
-    give_to_nobody(home)
     home.chmod(0o000)
-
-    def attempt() -> None:
-        done = hermes("memory", *command, home=home)
-        assert done.returncode == 4, done.stdout + done.stderr
-        assert str(home) in done.stderr
-        assert "Traceback" not in done.stderr
-
     try:
-        unprivileged(attempt)
+        done = hermes("memory", *command, home=home, powerless=True)
     finally:
         home.chmod(0o700)
+    assert done.returncode == 4, done.stdout + done.stderr
+    assert str(home) in done.stderr
+    assert "Traceback" not in done.stderr
 
 
-def test_a_read_only_home(reachable: Path) -> None:
+def test_a_read_only_home(home: Path) -> None:
     """A home that cannot be written can be looked at; a write says so, and the mode stays as it was."""
-    home = reachable / "home"
     (home / "memories").mkdir(parents=True)
     (home / "memories" / "MEMORY.md").write_text("Rosa prefers tea.\n")
-    give_to_nobody(home)
     (home / "memories").chmod(0o555)
     home.chmod(0o555)
-
-    def attempt() -> None:
-        assert status(home)["builtin"]["memory"]["entries"] == 1
-        assert "Rosa prefers tea." in hermes("memory", "recall", "What does Rosa prefer?", home=home).stdout
-        done = hermes("memory", "add", "Rosa prefers coffee.", home=home)
-        assert done.returncode == 4, done.stdout + done.stderr
-        assert str(home) in done.stderr
-        assert "Traceback" not in done.stderr
-
     try:
-        unprivileged(attempt)
-    finally:
+        looked = hermes("memory", "status", "--json", home=home, powerless=True)
+        assert json.loads(looked.stdout)["builtin"]["memory"]["entries"] == 1, looked.stderr
+        recalled = hermes("memory", "recall", "What does Rosa prefer?", home=home, powerless=True)
+        assert "Rosa prefers tea." in recalled.stdout
+        done = hermes("memory", "add", "Rosa prefers coffee.", home=home, powerless=True)
         assert home.stat().st_mode & 0o777 == 0o555
+    finally:
         home.chmod(0o700)
+    assert done.returncode == 4, done.stdout + done.stderr
+    assert str(home) in done.stderr
+    assert "Traceback" not in done.stderr

@@ -257,11 +257,11 @@ def test_a_provider_that_fails_to_start_is_out(caplog: pytest.LogCaptureFixture)
     provider.mended = True
     seat = manager._registry.external[0]
     manager.on_turn_start(1, "too early")
-    assert seat.state is State.FAILED
+    assert str(seat.state) == "failed"
     seat.retry_at = 0.0
     manager.on_turn_start(2, "now")
     assert manager.flush_pending(10)
-    assert seat.state is State.READY
+    assert str(seat.state) == "ready"
     assert manager.has_tool("my_tool")
     assert provider.of("sync_turn") == [("a", "b", "s1")]
     manager.shutdown_all()
@@ -380,7 +380,7 @@ def test_inner_type_errors_are_the_providers_own() -> None:
 def test_pre_compress_text_is_cleaned_and_bounded() -> None:
     """What a provider adds to a summary arrives, without fences and secrets, cut at a limit."""
     provider = Recording()
-    provider.on_pre_compress = lambda messages: "KEEP-42 <memory-context> password: hunter2\n" + "x" * 9000  # type: ignore[method-assign, assignment]
+    provider.on_pre_compress = lambda messages: "KEEP-42 <memory-context> password: hunter2\n" + "x" * 9000  # type: ignore[method-assign, assignment, misc]
     manager = started(provider)
     text = manager.on_pre_compress([{"role": "user", "content": "a"}])
     assert "KEEP-42" in text

@@ -90,7 +90,7 @@ def test_a_late_recall_is_used_next_turn() -> None:
     assert manager.status().recall.timing_out
     assert manager.prefetch_all("tea?") == ""
     _let_go(manager, provider)
-    del provider.prefetch  # type: ignore[method-assign]
+    del provider.prefetch
     provider.recalls = "fresh cake"
     assert manager.prefetch_all("cake?") == "fresh cake\nlate tea"
     assert manager.prefetch_all("cake?") == "fresh cake"
@@ -167,7 +167,7 @@ def test_delivery_runs_in_the_context_of_the_session() -> None:
     seen: list[str] = []
 
     class Where(Recording):
-        def sync_turn(self, user: str, assistant: str, **kwargs: Any) -> None:
+        def sync_turn(self, *args: Any, **kwargs: Any) -> None:
             """Say where."""
             seen.append(variable.get())
 

@@ -38,7 +38,7 @@ def error_of(result: str) -> str:
 def test_every_result_is_json(result: Any, expected: Any) -> None:
     """What a tool returns that is not JSON is wrapped."""
     provider = Recording(tools=[TOOL])
-    provider.handle_tool_call = lambda name, args: result  # type: ignore[method-assign]
+    provider.handle_tool_call = lambda name, args: result  # type: ignore[method-assign, assignment, misc]
     manager = started(provider)
     assert json.loads(manager.handle_tool_call("my_tool", {})) == expected
     manager.shutdown_all()

@@ -149,7 +149,7 @@ def test_contexts_that_write_can_be_chosen() -> None:
 
 
 def test_a_boundary_is_end_then_switch() -> None:
-    """A boundary returns at once; the old session ends strictly before the new one begins, turns stay where they belong."""
+    """A boundary returns at once; the old session ends strictly before the new one begins."""
     provider = Waiting("on_session_end")
     manager = started(provider)
     manager.sync_all("in s1", "a")
@@ -292,7 +292,7 @@ def mirrored(provider: Recording) -> list[tuple[Any, ...]]:
 
 
 def test_writes_of_the_built_in_tool_are_mirrored_once(tmp_path: Path) -> None:
-    """add, replace and remove are told with what was there before, a failure is not, and a host's notice is no second."""
+    """add, replace and remove are told with what was there before; a failure is not told."""
     provider = Recording()
     paths = ProfilePaths(root=tmp_path, home=tmp_path)
     manager = started(BuiltinMemoryProvider(paths), provider)

@@ -20,7 +20,7 @@ KEYWORDS = {
 }
 
 
-def called(fn: Callable[..., Any], *args: Any, hook: str = "sync_turn", **keywords: Any) -> Any:
+def called(fn: Callable[..., Any], *args: Any, hook: Any = "sync_turn", **keywords: Any) -> Any:
     """What *fn* returns when it is called as the contract calls *hook*."""
     bound, kwargs = shape_of(fn).bind(CONVENTIONS[hook], args, keywords)
     return fn(*bound, **kwargs)

@@ -51,8 +51,10 @@ HEADER = '[IMPORTANT: The user has invoked the "review" skill, indicating they w
         ("just words", "just words"),
         (f"{HEADER}\n\n# Review\nsteps", "/review"),
         (
-            f"{HEADER}\n\n# Review\nsteps\n\nThe user has provided the following instruction alongside the skill "
-            "command: look at main.py\n\n[Runtime note: 3 files]",
+            (
+                f"{HEADER}\n\n# Review\nsteps\n\nThe user has provided the following instruction alongside the "
+                "skill command: look at main.py\n\n[Runtime note: 3 files]"
+            ),
             "look at main.py",
         ),
         ('<skill name="review">\nsteps\n</skill>\nlook at main.py', "look at main.py"),

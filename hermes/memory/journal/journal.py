@@ -10,11 +10,11 @@ from types import TracebackType
 from typing import Self
 
 from hermes.memory.journal import queries, sessions, settling, stats
+from hermes.memory.journal.adding import Adding
 from hermes.memory.journal.encoding import digest, to_row
 from hermes.memory.journal.owner import Owner
 from hermes.memory.journal.records import DAY, Entry, JournalStats, Record, Recorded, Scrubbed, State
 from hermes.memory.journal.scrub import scrub
-from hermes.memory.journal.adding import Adding
 from hermes.memory.journal.store import Job, Store
 from hermes.memory.latency import HookStats
 

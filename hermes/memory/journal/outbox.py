@@ -40,7 +40,7 @@ class Outbox:
         def holder(con: sqlite3.Connection) -> bool | None:
             return sessions.lease_is_mine(con, owner, self._watch, now, silence)
 
-        mine = self._store.read(holder)[0]
+        mine = next(iter(self._store.read(holder)), None)
         if mine is None:
             mine = bool(
                 self._store.change(lambda con: sessions.take_lease(con, owner, self._watch, now, silence))

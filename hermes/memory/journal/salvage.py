@@ -129,7 +129,7 @@ def _merge(source: Path, target: sqlite3.Connection) -> None:
     with contextlib.closing(sqlite3.connect(source, isolation_level=None)) as old:
         for table in TABLES:
             columns = [row[1] for row in target.execute(f"PRAGMA table_info({table})")]
-            into = f"INSERT OR IGNORE INTO {table} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})"
+            into = f"INSERT OR IGNORE INTO {table} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})"  # noqa: S608
             target.execute("BEGIN IMMEDIATE")
             for row in _readable_rows(old, table, columns):
                 with contextlib.suppress(sqlite3.IntegrityError, sqlite3.InterfaceError):  # a row of nonsense

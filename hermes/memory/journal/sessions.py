@@ -117,7 +117,8 @@ def close_session(con: sqlite3.Connection, provider: str, session: str) -> None:
     """No end is owed for *session*."""
     con.execute("DELETE FROM session WHERE provider = ? AND session = ?", (provider, session))
     con.execute(
-        "DELETE FROM record WHERE provider = ? AND session = ? AND state = 'transcript' AND state <> 'pending'", (provider, session)
+        "DELETE FROM record WHERE provider = ? AND session = ? AND state = 'transcript' AND state <> 'pending'",
+        (provider, session),
     )
 
 

@@ -151,7 +151,8 @@ def note_success(con: sqlite3.Connection, provider: str, now: float) -> None:
 def confirm(con: sqlite3.Connection, provider: str, session: str) -> int:
     """The provider shut down cleanly: what it accepted for *session* counts as stored."""
     return con.execute(
-        "UPDATE record SET confirmed = 1 WHERE provider = ? AND session = ? AND state = 'handed_over' AND state <> 'pending'",
+        "UPDATE record SET confirmed = 1 "
+        "WHERE provider = ? AND session = ? AND state = 'handed_over' AND state <> 'pending'",
         (provider, session),
     ).rowcount
 

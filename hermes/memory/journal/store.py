@@ -289,7 +289,7 @@ class Store:
             self._start_over()
 
 
-def _nothing(con: sqlite3.Connection) -> int:
+def _nothing(_con: sqlite3.Connection) -> int:
     return 0
 
 
