@@ -176,13 +176,22 @@ def _provider(provider: ProviderStatus) -> list[tuple[str, str]]:
         return [("Provider", first), *([("", provider.next_step)] if provider.next_step else [])]
     return [
         ("Provider", f"{provider.name}: {styled('ready', 'green')}"),
-        *[("", line) for line in textwrap.wrap(_details(provider.details), 90, break_long_words=False)],
+        *[("", line) for line in _details(provider.details)],
     ]
 
 
-def _details(details: Mapping[str, Any]) -> str:
-    """What a provider says of itself; non-breaking spaces keep each label beside its value."""
-    return ", ".join(f"{label}:\u00a0{value}" for label, value in details.items())
+def _details(details: Mapping[str, Any]) -> list[str]:
+    """What a provider says of itself, in lines; non-breaking spaces keep each label beside its value."""
+    shown = ", ".join(
+        f"{label.replace('_', ' ')}\u00a0{_shown(label, value)}" for label, value in details.items()
+    )
+    return textwrap.wrap(shown, 90, break_long_words=False, break_on_hyphens=False)
+
+
+def _shown(label: str, value: Any) -> str:
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return ago(value).replace(" ", "\u00a0") if label.startswith("last_") else f"{value:,}"
+    return str(value)
 
 
 def _journal(journal: JournalStats | None, provider: str | None) -> list[tuple[str, str]]:

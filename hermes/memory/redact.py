@@ -80,7 +80,7 @@ _KEY = re.compile(
     re.DOTALL,
 )
 _VALUE = re.compile(
-    r"(?P<quote>[\"'`])(?P<quoted>[^\"'`\n]{4,400})(?P=quote)|(?P<bare>[^\s\"'`,;，。()<>\[\]{}]{4,400})"
+    r"(?P<quote>[\"'`])(?P<quoted>(?:(?!(?P=quote))[^\n]){4,400})(?P=quote)|(?P<bare>[^\s\"'`,;，。()<>\[\]{}]{4,400})"
 )
 _PASSWORD = re.compile(r"pass|pwd|contrase|密码|口令", re.IGNORECASE)
 _LONGEST_KEY = 60

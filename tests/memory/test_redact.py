@@ -13,7 +13,7 @@ from hermes.memory.redact import MASK, Redactor, find_secrets, redact_text
 SECRETS = [
     ("api_key: sk-test-abc123", "sk-test-abc123"),
     ("OPENAI_API_KEY=sk-proj-abcdefghijklmnopqrstuvwx", "sk-proj-abcdefghijklmnopqrstuvwx"),
-    ("use sk-ant-REDACTED please", "sk-ant-REDACTED"),
+    ("use sk-ant-api03-" + "a1B2" * 6 + " please", "sk-ant-api03-" + "a1B2" * 6),
     ("the password is hunter2", "hunter2"),
     ("Password: correct-horse-1", "correct-horse-1"),
     ("postgres://bob:s3cr3t@db/x", "s3cr3t"),
