@@ -77,9 +77,7 @@ def report(times: Mapping[str, Sequence[float]], limits: Mapping[str, float], ex
     medians = {name: statistics.median(values) for name, values in times.items()}
     base = medians["python -c pass"]
     runs = len(times["python -c pass"])
-    print(
-        f"CPU ms, median of {runs} interleaved runs; also installed: {', '.join(extras) or 'nothing heavy'}"
-    )
+    print(f"CPU ms, median of {runs} interleaved runs, {' '.join(extras) or 'no extras'} installed")
     failed = 0
     for name, median in medians.items():
         ratio, limit = median / base, limits.get(name)

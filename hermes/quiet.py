@@ -29,10 +29,13 @@ UNWANTED: Mapping[str, Sequence[str]] = {
 }
 """Packages that a library imports where they are installed."""
 
-POSTPONED: Mapping[str, tuple[str, Sequence[str]]] = {
-    "dynaconf": ("dynaconf.contrib", ("DjangoDynaconf", "FlaskDynaconf")),
+POSTPONED: Mapping[str, Mapping[str, Sequence[str]]] = {
+    "dynaconf": {
+        "dynaconf.contrib": ("DjangoDynaconf", "FlaskDynaconf"),
+        "dynaconf.utils.inspect": ("get_history", "inspect_settings"),
+    },
 }
-"""A module of the library itself, and what the library offers from it: imported when somebody asks for it."""
+"""Modules of the library itself, and what it offers from them: imported when somebody asks for it."""
 
 
 class _Absent:
@@ -68,27 +71,33 @@ def importing(library: str) -> Iterator[None]:
 
 
 def _postpone(library: str) -> Callable[[], None]:
-    """Put an empty module in the place of the postponed one; the result takes it away again."""
-    name, offers = POSTPONED.get(library, ("", ()))
-    if not name or library in sys.modules:
+    """Put an empty module in the place of each postponed one; the result takes them away again."""
+    postponed = POSTPONED.get(library, {})
+    if library in sys.modules:
         return lambda: None
-    stand_in = ModuleType(name)
-    vars(stand_in).update(dict.fromkeys(offers))
-    sys.modules[name] = stand_in
+    home_of = {offer: name for name, offers in postponed.items() for offer in offers}
+    stand_ins = {name: ModuleType(name) for name in postponed}
+    for name, module in stand_ins.items():
+        vars(module).update(dict.fromkeys(postponed[name]))
+    sys.modules.update(stand_ins)
 
     def resume() -> None:
-        if sys.modules.get(name) is stand_in:
-            del sys.modules[name]
-        if (package := sys.modules.get(library)) is None:
-            return
-        for offer in offers:
-            vars(package).pop(offer, None)
-
-        def later(attribute: str) -> Any:
-            if attribute in offers:
-                return getattr(import_module(name), attribute)
-            raise AttributeError(f"module {library!r} has no attribute {attribute!r}")
-
-        vars(package)["__getattr__"] = later
+        for name, module in stand_ins.items():
+            if sys.modules.get(name) is module:
+                del sys.modules[name]
+        if package := sys.modules.get(library):
+            for offer in home_of:
+                vars(package).pop(offer, None)
+            if home_of:
+                vars(package)["__getattr__"] = _later(library, home_of)
 
     return resume
+
+
+def _later(library: str, home_of: Mapping[str, str]) -> Callable[[str], Any]:
+    def attribute(name: str) -> Any:
+        if name in home_of:
+            return getattr(import_module(home_of[name]), name)
+        raise AttributeError(f"module {library!r} has no attribute {name!r}")
+
+    return attribute

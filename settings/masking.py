@@ -40,5 +40,6 @@ def masked(value: Any, *, secret: bool = False) -> Any:
 
 def mask_text(text: str) -> str:
     """*text* without a password in a URL or a query; ``***`` for what has the form of a well-known key."""
-    text = _IN_TEXT.sub(lambda match: (match["scheme"] or match["name"]) + MASK, text)
-    return MASK if looks_secret(text) else text
+    if looks_secret(_IN_TEXT.sub("", text)):
+        return MASK
+    return _IN_TEXT.sub(lambda match: (match["scheme"] or match["name"]) + MASK, text)

@@ -57,8 +57,10 @@ class ProfileSettings(Settings):  # type: ignore[misc]
         self, env: Any = None, silent: Any = None, key: Any = None, filename: Any = None, loaders: Any = None
     ) -> None:
         """Take every layer in, lowest first; what dynaconf would look for by itself is not looked for."""
+        held = self.store  # a reload has emptied it; the first load finds what __init__ put there
         for name, value in FIXED.items():
-            self.set(name, copy.deepcopy(value), loader_identifier="fixed", validate=False)
+            if name not in held:
+                self.set(name, copy.deepcopy(value), loader_identifier="fixed", validate=False)
         merged: dict[str, Any] = {}
         for kind, source, sections in self._hermes_feed():
             merged = deep_merge(merged, sections)

@@ -67,7 +67,8 @@ import sys
 import hermes.settings.profile_settings
 assert "dynaconf.contrib" not in sys.modules
 import dynaconf
-from dynaconf import FlaskDynaconf
+from dynaconf import FlaskDynaconf, inspect_settings
+assert inspect_settings.__module__ == "dynaconf.utils.inspect"
 assert FlaskDynaconf.__module__ == "dynaconf.contrib.flask_dynaconf", FlaskDynaconf
 assert dynaconf.Dynaconf(settings_files=[]) is not None
 try:

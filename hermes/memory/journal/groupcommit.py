@@ -72,9 +72,10 @@ class GroupCommit(Generic[J]):
                 self._gatherer = seat
         if waits and not seat.turn.acquire(timeout=patience):
             with self._lock:
-                waits = self._gatherer is not seat
-                self._gatherer = None
-            if waits:
+                completed = self._gatherer is not seat
+                if not completed:
+                    self._gatherer = None
+            if completed:
                 seat.turn.acquire()
         if not seat.done:
             self._lead(seat)
