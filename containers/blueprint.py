@@ -5,6 +5,7 @@ Imported when a profile is opened, never before: dependency-injector takes a whi
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -50,6 +51,17 @@ def _plugins(settings: Settings) -> Catalog:
     return Catalog(disabled=settings.plugins.disabled)
 
 
+def _log(settings: Settings, paths: ProfilePaths) -> Iterator[logging.Logger]:
+    from hermes.memory.log import profile_logger
+
+    logger = profile_logger(paths.logs, settings.profile.name)
+    try:
+        yield logger
+    finally:
+        for handler in logger.handlers:
+            handler.close()
+
+
 def _journal(settings: Settings, paths: ProfilePaths) -> Iterator[Journal]:
     from hermes.memory.journal import Journal
 
@@ -87,6 +99,7 @@ def _manager(
     builtin: MemoryProvider,
     choose: Callable[[], MemoryProvider | None],
     hold: Callable[[], object],
+    log: logging.Logger,
 ) -> Iterator[MemoryManager]:
     from hermes.memory.manager import MemoryManager
 
@@ -98,6 +111,7 @@ def _manager(
         redact=settings.memory.redact,
         disabled_tools=settings.tools.disabled,
         hold=hold,
+        log=log,
     )
     manager.add_provider(builtin)
     try:
@@ -121,11 +135,12 @@ class Blueprint(containers.DeclarativeContainer):
     secrets = providers.Singleton(_secrets, paths, environ)
     plugins = providers.Singleton(_plugins, settings)
     hold = providers.Resource(_hold, paths)
+    log = providers.Resource(_log, settings, paths)
     journal = providers.Resource(_journal, settings, paths)
     builtin_provider = providers.Singleton(_builtin, settings, paths)
     memory_provider = providers.Singleton(_provider, settings, plugins)
     memory_manager = providers.Resource(
-        _manager, settings, paths, journal, builtin_provider, memory_provider.provider, hold.provider
+        _manager, settings, paths, journal, builtin_provider, memory_provider.provider, hold.provider, log
     )
 
 

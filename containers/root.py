@@ -83,6 +83,7 @@ PARTS = frozenset(
     {
         "hold",
         "journal",
+        "log",
         "paths",
         "plugins",
         "builtin_provider",

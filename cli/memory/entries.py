@@ -81,14 +81,27 @@ def remove(ctx: typer.Context, old: Old, target: TargetOption = "memory") -> Non
         _report(state, changes[:1], undelivered, [*forgotten.problems])
 
 
-def undo(ctx: typer.Context) -> None:
-    """Take back the last change of the built-in entries, whoever made it."""
+def undo(
+    ctx: typer.Context,
+    session: Annotated[str | None, typer.Option("--session", help="All that this session wrote.")] = None,
+    origin: Annotated[str | None, typer.Option("--origin", help="All that person or model wrote.")] = None,
+) -> None:
+    """Take back the last change of the built-in entries, whoever made it.
+
+    With --session or --origin, everything that came from there; hermes memory list --json says what did.
+    """
     state = current(ctx)
     with _writing(state) as me:
-        undone = me.builtin_provider().memory.undo()
-        undelivered = mirror(me, undone.changes)
-        _report(state, undone.changes, undelivered, undone.conflicts, nothing="nothing could be taken back")
-    if undone.conflicts and not undone.changes:
+        memory = me.builtin_provider().memory
+        if session is None and origin is None:
+            undone = (memory.undo(),)
+        else:
+            undone = memory.revert(session_id=session, write_origin=origin).undone
+        changes = [change for one in undone for change in one.changes]
+        conflicts = [conflict for one in undone for conflict in one.conflicts]
+        undelivered = mirror(me, changes)
+        _report(state, changes, undelivered, conflicts, nothing="nothing could be taken back")
+    if conflicts and not changes:
         raise typer.Exit(1)
 
 

@@ -35,6 +35,7 @@ def mirror(
     The texts of *forget* leave the journal as well, as soon as the provider has been told.
     """
     from hermes.memory.builtin.values import PERSON
+    from hermes.memory.log import scrub as scrub_log
 
     told = list(changes)
     if not told and not forget:
@@ -46,5 +47,6 @@ def mirror(
         )
     for text in forget:
         me.journal().scrub(text)
+        scrub_log(me.paths().logs, text)
     manager.flush_pending(me.settings().memory.timeouts.hook)
     return me.journal().stats().undelivered

@@ -47,6 +47,7 @@ def look(me: OpenProfile) -> MemoryStatus:
         builtin=me.builtin_provider().memory,
         provider_name=name,
         choose=me.memory_provider,
+        installed=me.plugins().memory,
         config=settings.memory.providers.get(name or "", {}),
         limit=settings.memory.timeouts.initialize,
     )
@@ -170,7 +171,8 @@ def _usage(usage: Any) -> str:
 
 def _provider(provider: ProviderStatus) -> list[tuple[str, str]]:
     if provider.name is None:
-        return [("Provider", "none"), ("", f"to remember every turn: {provider.next_step}")]
+        why = f"none; {provider.reason}" if provider.reason else "none"
+        return [("Provider", why), ("", f"to remember every turn: {provider.next_step}")]
     if provider.state != "ready":
         first = styled(f"{provider.name}: {provider.state}: {provider.reason}", "red")
         return [("Provider", first), *([("", provider.next_step)] if provider.next_step else [])]

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TextIO
 
 from hermes.errors import HermesError
-from hermes.files import private_dir
+from hermes.files import private_dir, write_atomic
 from hermes.memory.redact import redact_text
 
 MAX_BYTES = 1 << 20
@@ -33,6 +33,22 @@ def profile_logger(logs: Path, profile: str) -> logging.Logger:
     return logger
 
 
+def scrub(logs: Path, text: str) -> int:
+    """Take every line that holds *text* out of the logs in the folder *logs*; how many.
+
+    An error may quote what it was given. Raises OSError.
+    """
+    forms = {text.encode("utf-8", "surrogatepass"), json.dumps(text)[1:-1].encode()} - {b""}
+    gone = 0
+    for path in sorted(logs.glob("memory.log*")):
+        lines = path.read_bytes().splitlines(keepends=True)
+        kept = [line for line in lines if not any(form in line for form in forms)]
+        if len(kept) != len(lines):
+            write_atomic(path, b"".join(kept))
+            gone += len(lines) - len(kept)
+    return gone
+
+
 class PrivateLog(RotatingFileHandler):
     """Writes 0600 files in a 0700 folder; a record that cannot be written is counted in ``lost``."""
 
@@ -49,9 +65,17 @@ class PrivateLog(RotatingFileHandler):
     def emit(self, record: logging.LogRecord) -> None:
         """Write *record*; a full or read-only disk is no reason to disturb a turn."""
         try:
+            if self.stream is not None and not self._is_current(self.stream):
+                self.close()  # somebody took lines out: the file is a new one
             super().emit(record)
         except HermesError:  # the folder cannot be made
             self.lost += 1
+
+    def _is_current(self, stream: TextIO) -> bool:
+        try:
+            return os.path.samestat(Path(self.baseFilename).stat(), os.fstat(stream.fileno()))
+        except OSError:
+            return False
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - the library's name
         """Count it."""

@@ -45,8 +45,6 @@ __all__ = [
     "sanitize_context",
 ]
 
-log = logging.getLogger("hermes.memory")
-
 PRE_COMPRESS_LIMIT = 6000
 """Characters that providers may add to the summary of a compression."""
 
@@ -59,7 +57,7 @@ class MemoryManager:
     *home* is what providers are given as ``hermes_home``, *profile* as ``agent_identity``. With *redact*,
     secrets are masked in all that reaches an outside provider. *disabled_tools* takes tools away, as
     ``DisabledTools`` tells. Turns are kept in *write_contexts* only. *hold* is called when it
-    starts, to keep the profile from being deleted. ``shutdown_all`` ends it.
+    starts, to keep the profile from being deleted; *log* takes what it has to say. ``shutdown_all`` ends it.
     """
 
     def __init__(
@@ -73,13 +71,14 @@ class MemoryManager:
         disabled_tools: Collection[str] = (),
         write_contexts: Collection[str] = ("primary",),
         hold: Callable[[], object] | None = None,
+        log: logging.Logger | None = None,
     ) -> None:
         self.limits = limits or Limits()
         self.home = home or Path(os.environ.get("HERMES_HOME") or Path.home() / ".hermes")
         self.profile = profile
         self._hold = hold
         self._loop = Coroutines("hermes-coroutines")
-        self._registry = Registry(self.limits, disabled_tools, self._loop)
+        self._registry = Registry(self.limits, disabled_tools, self._loop, log)
         self._outgoing = Outgoing(
             self._registry, Handover(self._registry, redact=redact), journal, write_contexts
         )
@@ -132,7 +131,7 @@ class MemoryManager:
             try:
                 self._hold()
             except HomeUnusable as exc:  # a home that cannot be written can still be read
-                log.warning("the profile is not held: %s", exc)
+                self._registry.log.warning("the profile is not held: %s", exc)
         self._recall.fence()
         given = self._starter.start("initialize", session_id, kwargs)
         self._outgoing.open(session_id, given["agent_context"])
@@ -361,7 +360,9 @@ class MemoryManager:
             try:
                 extra = mirroring.metadata_from(build_metadata, write)
             except Exception as exc:  # noqa: BLE001 - the host's own callback
-                log.warning("the metadata of a memory write could not be built: %s", describe(exc))
+                self._registry.log.warning(
+                    "the metadata of a memory write could not be built: %s", describe(exc)
+                )
                 extra = {}
             action, target, content, own = write
             self.on_memory_write(action, target, content, {"tool_name": BUILTIN_TOOL, **extra, **own})
@@ -397,7 +398,7 @@ class MemoryManager:
         try:
             journal = outgoing.stats()
         except HermesError as exc:
-            log.warning("the journal cannot be read: %s", exc)
+            self._registry.log.warning("the journal cannot be read: %s", exc)
             journal = None
         return ManagerStatus(
             profile=self.profile,
@@ -425,7 +426,7 @@ class MemoryManager:
                 self._report = end(self._registry, self._outgoing, self._loop, seconds)
                 self._unwatch()
                 if not self._report.clean:
-                    log.warning("memory was shut down with something left: %s", self._report)
+                    self._registry.log.warning("memory was shut down with something left: %s", self._report)
             return self._report
 
     def shutdown_drain_state(self) -> ShutdownReport | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 import time
 from collections import Counter
@@ -15,8 +14,6 @@ from hermes.memory.journal import Deliverer, DrainState, Entry, Journal, Journal
 from hermes.memory.lanes import describe
 from hermes.memory.registry import Registry
 from hermes.memory.turns import clean_messages, clean_text, plain
-
-log = logging.getLogger("hermes.memory")
 
 GRACE = 0.05
 """Seconds that the end and the switch of a session wait for a provider that is quick."""
@@ -201,7 +198,7 @@ class Outgoing:
         try:
             owed = self._journal.stats().undelivered_by_provider
         except HermesError as exc:
-            log.warning("the journal cannot be read: %s", exc)
+            self._registry.log.warning("the journal cannot be read: %s", exc)
             return False
         return not any(owed.get(seat.name) for seat in self._registry.external)
 
@@ -261,7 +258,7 @@ class Outgoing:
         if not entries:
             return _nothing("no provider keeps it")
         if self._closed and not self._given:
-            log.warning("%d records came after the end and are lost", len(entries))
+            self._registry.log.warning("%d records came after the end and are lost", len(entries))
             return Recorded(durable=False, reason="the manager is shut down")
         deliverer = self._delivering()
         assert self._journal is not None
@@ -279,7 +276,9 @@ class Outgoing:
             "" if recorded.durable or (self._journal and self._journal.path is None) else recorded.reason
         )
         if trouble and trouble != self._trouble:
-            log.warning("the journal is not on disk: %s; kept in memory until there is room", trouble)
+            self._registry.log.warning(
+                "the journal is not on disk: %s; kept in memory until there is room", trouble
+            )
         self._trouble = trouble
 
     def _delivering(self) -> Deliverer:
@@ -292,6 +291,7 @@ class Outgoing:
                     self._handover.send,
                     providers=self._registry.ready,
                     between=self._add_figures,
+                    log=self._registry.log,
                 )
                 self._handover.wake = self._deliverer.wake
             return self._deliverer
@@ -305,7 +305,7 @@ class Outgoing:
                 try:
                     journal.add_hooks(seat.name, recent)
                 except Exception as exc:  # noqa: BLE001 - figures are not worth a failure
-                    log.debug("figures of %s were not kept: %s", seat.name, describe(exc))
+                    self._registry.log.debug("figures of %s were not kept: %s", seat.name, describe(exc))
 
 
 def _payload(user: Any, assistant: Any, messages: Any, author: Any) -> dict[str, Any]:

@@ -15,8 +15,6 @@ from hermes.memory.provider import BUILTIN
 from hermes.memory.schemas import BUILTIN_TOOL, CORE_TOOLS, DisabledTools, usable_tools
 from hermes.memory.seat import Seat, State
 
-log = logging.getLogger("hermes.memory")
-
 
 @attrs.frozen
 class Refused:
@@ -29,7 +27,14 @@ class Refused:
 class Registry:
     """The seats, in order."""
 
-    def __init__(self, limits: LimitSet, disabled_tools: Collection[str], loop: Coroutines) -> None:
+    def __init__(
+        self,
+        limits: LimitSet,
+        disabled_tools: Collection[str],
+        loop: Coroutines,
+        log: logging.Logger | None = None,
+    ) -> None:
+        self.log = log or logging.getLogger("hermes.memory")
         self._limits = limits
         self._loop = loop
         self._lock = threading.Lock()
@@ -87,7 +92,7 @@ class Registry:
         mark = (seat.name, what, type(error).__name__)
         level = logging.DEBUG if mark in self._noted else logging.WARNING
         self._noted.add(mark)
-        log.log(level, "memory provider %r: %s: %s", seat.name, what, describe(error))
+        self.log.log(level, "memory provider %r: %s: %s", seat.name, what, describe(error))
 
     def set_tools(self, seat: Seat, schemas: Any) -> None:
         """Offer the tools of *schemas* for *seat*; what cannot be offered is warned about."""
@@ -96,7 +101,7 @@ class Registry:
         tools, refused = usable_tools(schemas, taken=taken, core=core)
         if tools != seat.tools:
             for reason in refused:
-                log.warning("memory provider %r: %s; it is not offered", seat.name, reason)
+                self.log.warning("memory provider %r: %s; it is not offered", seat.name, reason)
         seat.tools = tools
 
     def tools(self) -> Iterator[tuple[Seat, dict[str, Any]]]:
@@ -133,5 +138,5 @@ class Registry:
 
     def _refuse(self, name: str, reason: str) -> bool:
         self._refused.append(Refused(name, reason))
-        log.warning("memory provider %r was not added: %s", name, reason)
+        self.log.warning("memory provider %r was not added: %s", name, reason)
         return False

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -13,8 +12,6 @@ from hermes.memory.lanes import Call, CallStillRunning, LimitSet
 from hermes.memory.registry import Registry
 from hermes.memory.seat import Seat, State
 from hermes.memory.turns import detached
-
-log = logging.getLogger("hermes.memory")
 
 _CONTEXTS = frozenset({"cron", "subagent", "flush"})
 
@@ -48,9 +45,9 @@ class Starter:
         for seat, call in [(seat, self._begin(seat)) for seat in self._registry]:
             if call is not None and not call.wait(deadline - time.monotonic()):
                 seat.reason = f"it has not started within {self._limits.initialize:g} s and joins when it has"
-                log.warning("memory provider %r: %s", seat.name, seat.reason)
+                self._registry.log.warning("memory provider %r: %s", seat.name, seat.reason)
             elif seat.state is State.FAILED:
-                log.warning("memory provider %r is left out: %s", seat.name, seat.reason)
+                self._registry.log.warning("memory provider %r is left out: %s", seat.name, seat.reason)
         return self.given
 
     def revive(self) -> None:

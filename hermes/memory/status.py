@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, Literal
 
 import attrs
@@ -63,13 +63,14 @@ def look(
     builtin: BuiltinMemory,
     provider_name: str | None,
     choose: Callable[[], MemoryProvider | None],
+    installed: Collection[str],
     config: Mapping[str, Any],
     limit: float,
 ) -> MemoryStatus:
     """The status of *profile*: nothing is started for good, and nothing below its home is created.
 
-    *choose* gives the provider called *provider_name*, *config* is what the settings hold for it, and *limit*
-    is what its start may take, in seconds.
+    *choose* gives the provider called *provider_name*, *installed* names those that could be chosen, *config*
+    is what the settings hold for it, and *limit* is what its start may take, in seconds.
     """
     with peek(profile.paths.journal) as view:
         journal = view.stats() if view is not None else None
@@ -78,20 +79,29 @@ def look(
         builtin=tuple(builtin.usage()),
         warnings=tuple(builtin.warnings()),
         pending=builtin.waiting(),
-        provider=_provider(profile, provider_name, choose, config, limit),
+        provider=_off(profile, installed)
+        if provider_name is None
+        else _provider(profile, provider_name, choose, config, limit),
         journal=journal,
+    )
+
+
+def _off(profile: Profile, installed: Collection[str]) -> ProviderStatus:
+    """No provider is chosen; one that has settings or data in this home is the one to suggest."""
+    here = [n for n in installed if (profile.home / f"{n}.json").exists() or (profile.home / n).exists()]
+    reason = f"{here[0]} has data here and is not chosen" if here else ""
+    return ProviderStatus(
+        None, "off", reason, f"hermes config set memory.provider {here[0] if here else 'local'}"
     )
 
 
 def _provider(
     profile: Profile,
-    name: str | None,
+    name: str,
     choose: Callable[[], MemoryProvider | None],
     config: Mapping[str, Any],
     limit: float,
 ) -> ProviderStatus:
-    if name is None:
-        return ProviderStatus(None, "off", next_step="hermes config set memory.provider local")
     try:
         provider = choose()
     except ProviderUnavailable as exc:

@@ -8,6 +8,7 @@ import json
 import os
 import pty
 import subprocess
+import shlex
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -280,7 +281,7 @@ def run_edit(home: Path, tmp_path: Path, script: str, answer: bytes = b"") -> tu
     env = {
         **os.environ,
         "HERMES_HOME": str(home),
-        "VISUAL": f"{sys.executable} {editor}",
+        "VISUAL": shlex.join([sys.executable, str(editor)]),
         "PYTHONSAFEPATH": "1",
     }
     ours, theirs = pty.openpty()

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from hermes.containers import Hermes
 from tests.support import hermes
 
 
@@ -64,6 +65,19 @@ def test_undo_takes_the_last_change_back(home: Path) -> None:
     run(home, "undo")
     assert listed(home) == []
     assert hermes("memory", "undo", home=home).returncode == 3
+
+
+def test_undo_by_origin(home: Path) -> None:
+    """What the model wrote in one session is taken back together; what the person wrote stays."""
+    run(home, "add", "The person said so.")
+    with Hermes(environ={}, home=home).open() as me:
+        manager = me.memory_manager()
+        manager.initialize_all("s7")
+        for text in ("The model found one thing.", "The model found another."):
+            manager.handle_tool_call("memory", {"action": "add", "target": "memory", "content": text})
+    assert len(listed(home)) == 3
+    run(home, "undo", "--session", "s7")
+    assert [e["text"] for e in listed(home)] == ["The person said so."]
 
 
 @pytest.mark.parametrize(

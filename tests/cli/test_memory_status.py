@@ -82,6 +82,15 @@ def test_a_config_without_a_provider_has_none(home: Path, text: str) -> None:
     assert "hermes config set memory.provider local" in hermes("memory", "status", home=home).stdout
 
 
+def test_a_provider_with_data_that_is_not_chosen_is_suggested(home: Path) -> None:
+    """Where the provider is off and one has data in this home, status names it and the line that turns it on."""
+    hermes("memory", "add", "x is y", home=home)
+    hermes("memory", "off", home=home)
+    text = hermes("memory", "status", home=home).stdout
+    assert "local has data here" in text
+    assert "hermes config set memory.provider local" in text
+
+
 def test_every_profile(home: Path) -> None:
     """--all-profiles shows each profile of the root, and one that is broken does not hide the others."""
     hermes("profile", "create", "work", home=home)

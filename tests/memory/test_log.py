@@ -7,7 +7,7 @@ import logging
 import stat
 from pathlib import Path
 
-from hermes.memory.log import BACKUPS, PrivateLog, profile_logger
+from hermes.memory.log import BACKUPS, PrivateLog, profile_logger, scrub
 
 
 def close(logger: logging.Logger) -> None:
@@ -99,3 +99,17 @@ def test_a_log_that_cannot_be_written_disturbs_nobody(tmp_path: Path) -> None:
     handler = logger.handlers[0]
     assert isinstance(handler, PrivateLog)
     assert handler.lost == 2
+
+
+def test_forgetting_reaches_the_log(home: Path) -> None:
+    """A line whose error quoted what is to be forgotten goes; the others stay, and the log goes on."""
+    logger = profile_logger(home / "logs", "work")
+    logger.warning("refused: %s", "Rosa zieht nach Zürich")
+    logger.warning("something else")
+    assert scrub(home / "logs", "Rosa zieht nach Zürich") == 1
+    logger.warning("goes on")
+    close(logger)
+    text = (home / "logs" / "memory.log").read_text()
+    assert "Rosa" not in text
+    assert "something else" in text
+    assert "goes on" in text

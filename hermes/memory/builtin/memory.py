@@ -188,9 +188,10 @@ class BuiltinMemory:
             )
 
         undone = undoing.revert(self.store, meant)
-        if not forget:
+        gone = undoing.taken_away(undone)
+        if not forget or not gone:
             return Reverted(tuple(undone))
-        texts, problems = forgetting.forget(self.store, self._pending, undoing.taken_away(undone))
+        texts, problems = forgetting.forget(self.store, self._pending, gone)
         return Reverted(tuple(undone), tuple(map(shown, texts)), tuple(problems))
 
     def reset(self, *targets: Target) -> list[str]:

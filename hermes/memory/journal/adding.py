@@ -12,9 +12,9 @@ from hermes.memory.journal.store import Job
 
 
 class Adding:
-    """Writes jobs within a transaction, on behalf of *owner*."""
+    """Writes jobs within a transaction, on behalf of *owner*, looked up for each."""
 
-    def __init__(self, owner: Owner, clock: Callable[[], float]) -> None:
+    def __init__(self, owner: Callable[[], Owner], clock: Callable[[], float]) -> None:
         self._owner = owner
         self._clock = clock
 
@@ -25,7 +25,7 @@ class Adding:
         for job in jobs:
             if job.open_sessions:
                 self._note_sessions(con, job, opened)
-        sessions.open_sessions(con, opened, self._owner, self._clock())
+        sessions.open_sessions(con, opened, self._owner(), self._clock())
         return numbers
 
     def _insert(self, con: sqlite3.Connection, jobs: Sequence[Job]) -> list[int]:
@@ -46,6 +46,6 @@ class Adding:
                 opened[name] = None
             elif row.kind == Kind.SESSION_END:
                 if opened:  # in the order in which it was said
-                    sessions.open_sessions(con, opened, self._owner, self._clock())
+                    sessions.open_sessions(con, opened, self._owner(), self._clock())
                     opened.clear()
                 sessions.note_end(con, row.provider, row.session, row.key)

@@ -52,7 +52,6 @@ class Database:
     def __init__(self, path: Path | None, *, vfs: str | None = None) -> None:
         self.path = path
         self.vfs = vfs
-        self.pid = os.getpid()
         self._lock = threading.Lock()
         self._full: bool | None = None
         self._wal = Path(f"{path}-wal")
@@ -124,6 +123,14 @@ class Database:
         """Write the file anew, so that no remainder of a deleted row is left in it."""
         with self._lock:
             patiently(lambda: self._con.execute("VACUUM"), PATIENCE)
+
+    def before_fork(self) -> None:
+        """Wait until no call is under way."""
+        self._lock.acquire()
+
+    def after_fork(self) -> None:
+        """Go on, in the parent and in the child."""
+        self._lock.release()
 
     def size(self) -> int:
         """Bytes on disk, the write-ahead log included."""

@@ -26,8 +26,6 @@ PURGE = 3600.0
 SILENCE = 300.0
 """Seconds without a sign of life after which another process delivers."""
 
-log = logging.getLogger("hermes.memory.journal")
-
 
 class Deliverer:
     """Hands records to ``send``: a newer one never passes an older one of its session, other sessions go on.
@@ -46,7 +44,9 @@ class Deliverer:
         between: Callable[[], None] | None = None,
         backoff: Backoff | None = None,
         monotonic: Callable[[], float] = time.monotonic,
+        log: logging.Logger | None = None,
     ) -> None:
+        self._log = log or logging.getLogger("hermes.memory.journal")
         self._journal = journal
         self._send = send
         self._providers = providers
@@ -139,10 +139,10 @@ class Deliverer:
             try:
                 pause = self.step()
             except HermesError as exc:
-                log.warning("the journal cannot be read: %s", exc)
+                self._log.warning("the journal cannot be read: %s", exc)
                 pause = STUCK_POLL
-            except Exception:  # delivery must go on whatever happens: the failure is in the log
-                log.exception("delivery failed")
+            except Exception:  # noqa: BLE001 - delivery goes on whatever happens; the failure is in the log
+                self._log.exception("delivery failed")
                 pause = STUCK_POLL
             if pause > 0 and not self._stopping:
                 self._woken.wait(pause)
@@ -161,7 +161,7 @@ class Deliverer:
             seen = self._hurries
         if hurry:
             self._forget_waits()
-        if hurry or now >= self._due["chores"]:
+        if hurry or now >= self._due["chores"] or self._outbox.needs_lease:
             self._chores(now)
         found = self._next(now) if self._leads else None
         if found is None:
@@ -233,7 +233,7 @@ class Deliverer:
             self._circuit(record.provider).stuck_until = self._monotonic() + STUCK_POLL
             self._batches.pop(record.provider, None)
         except PermanentError as exc:
-            log.warning("%s refused %s for good: %s", record.provider, self._sending, exc)
+            self._log.warning("%s refused %s for good: %s", record.provider, self._sending, exc)
             self._outbox.dead(record, _describe(exc))
         except BaseException as exc:  # noqa: BLE001 - whatever a provider raises, the record is tried again
             self._failed(record, _describe(exc))
@@ -263,10 +263,10 @@ class Deliverer:
         health = Health(
             failing=circuit.failures, last_error=error, circuit=circuit.state_at(now), retry_at=retry_at
         )
-        log.info("%s did not take %s: %s", record.provider, self._sending, error)
+        self._log.info("%s did not take %s: %s", record.provider, self._sending, error)
         if self._outbox.failed(record, error, wait, health, sweep=circuit.is_open):
             self._failing.get(record.provider, {}).pop(record.session_id, None)
-            log.warning("%s: %s is set aside: %s", record.provider, self._sending, error)
+            self._log.warning("%s: %s is set aside: %s", record.provider, self._sending, error)
         else:
             self._failing.setdefault(record.provider, {})[record.session_id] = now + wait
         self._leave_out(record.provider, record.session_id)

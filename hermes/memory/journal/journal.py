@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -46,8 +47,9 @@ class Journal:
         self.max_size = max_size
         self.keep_handed_over = keep_handed_over
         self.clock = clock
-        self.owner = owner or Owner.here()
-        self.store = Store(path, Adding(self.owner, clock), vfs=vfs)
+        self._owner = owner or Owner.here()
+        self._is_given = owner is not None
+        self.store = Store(path, Adding(lambda: self.owner, clock), vfs=vfs)
 
     def __enter__(self) -> Self:
         return self
@@ -56,6 +58,13 @@ class Journal:
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    @property
+    def owner(self) -> Owner:
+        """This opener of the journal, in this process: a forked child is another."""
+        if self._owner.pid != os.getpid() and not self._is_given:
+            self._owner = Owner.here()
+        return self._owner
 
     @property
     def path(self) -> Path | None:

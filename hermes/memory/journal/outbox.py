@@ -28,12 +28,14 @@ class Outbox:
         self._store = journal.store
         self._watch = Watch()
         self._settled: set[tuple[str, str]] = set()
+        self.has_lease = False
 
     # -- who delivers ------------------------------------------------------------------------------------
 
     def take_lease(self, now: float, silence: float) -> bool:
         """Whether this process is the one that delivers, from now on or still. *now* is monotonic."""
-        if self._store.disk is None:
+        self.has_lease = self._store.disk is not None
+        if not self.has_lease:
             return True  # nobody else can see what is only in memory
         owner = self._journal.owner
 
@@ -46,6 +48,11 @@ class Outbox:
                 self._store.change(lambda con: sessions.take_lease(con, owner, self._watch, now, silence))
             )
         return mine
+
+    @property
+    def needs_lease(self) -> bool:
+        """Whether there is a file now, and was none when the lease was asked for."""
+        return not self.has_lease and self._store.disk is not None
 
     def give_lease_up(self) -> None:
         """Let another process deliver."""
@@ -84,7 +91,8 @@ class Outbox:
     def purge(self) -> None:
         """Delete what was handed over long ago and confirmed; keep the log of the file small."""
         before = self._journal.clock() - self._journal.keep_handed_over
-        self._store.change(lambda con: settling.purge(con, before))
+        if self._store.disk is not None:
+            self._store.change(lambda con: settling.purge(con, before))
 
     def checkpoint(self) -> None:
         """Fold the write-ahead log into the file where it has grown large."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import threading
+import weakref
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TypeVar
@@ -12,7 +13,7 @@ from typing import TypeVar
 import attrs
 
 from hermes.errors import HermesError, StoreUnavailable
-from hermes.memory.journal import salvage
+from hermes.memory.journal import moving, salvage
 from hermes.memory.journal.database import PATIENCE, Database, is_busy, is_damaged, is_full
 from hermes.memory.journal.encoding import Row
 from hermes.memory.journal.groupcommit import GroupCommit
@@ -56,6 +57,7 @@ class Store:
         self._vfs = vfs
         self._closed = False
         self._start_over()
+        _stores.add(self)
         try:
             if path is not None and path.exists():  # the first write makes the file, nothing else does
                 self._open()
@@ -63,10 +65,10 @@ class Store:
             self._note(exc)
 
     def _start_over(self) -> None:
-        self._pid = os.getpid()
         self._gate = threading.RLock()  # one writer at a time, and none while what is in memory moves
         self._disk: Database | None = None
-        self._memory: Database | None = None
+        self._had_disk = False
+        self._memory = Database(None) if self.path is None else None
         self._postponed: list[Change[object]] = []
         self._appends = GroupCommit(self._commit)
 
@@ -74,13 +76,11 @@ class Store:
 
     def append(self, job: Job) -> Recorded:
         """Write *job*, together with those of other threads, durably; to memory where the disk refuses."""
-        self._check_fork()
         self._appends.submit(job)
         return job.result
 
     def change(self, change: Change[int], *, durable: bool = False) -> int:
         """Run *change* where the records are; its number. Raises StoreUnavailable, then nothing was changed."""
-        self._check_fork()
         with self._gate:
             number = 0
             if self.path is not None:
@@ -127,7 +127,6 @@ class Store:
 
         Raises StoreUnavailable if the file is open and cannot be read.
         """
-        self._check_fork()
         try:
             disk = self._open() if self.path is not None and self.path.exists() else None
         except TROUBLE as exc:
@@ -198,7 +197,7 @@ class Store:
                     for earlier in self._postponed:
                         earlier(con)
                     if self._memory is not None:
-                        self._memory.read(lambda held, con=con: _move_all(held, con))  # type: ignore[misc]
+                        self._memory.read(lambda held, con=con: moving.move_all(held, con))  # type: ignore[misc]
                     result = change(con)
             except sqlite3.Error as exc:
                 moved = disk.moved
@@ -262,6 +261,8 @@ class Store:
             return self._disk
         with self._gate:
             if self._disk is None:
+                if self._had_disk and not self.path.parent.is_dir():
+                    raise FileNotFoundError(f"{self.path.parent} is gone")  # deleted: not to be made again
                 try:
                     self._disk = Database(self.path, vfs=self._vfs)
                 except sqlite3.DatabaseError as exc:
@@ -269,6 +270,7 @@ class Store:
                         raise
                     salvage.replace_damaged(self.path, vfs=self._vfs)
                     self._disk = Database(self.path, vfs=self._vfs)
+                self._had_disk = True
             return self._disk
 
     def _let_go(self) -> None:
@@ -283,9 +285,19 @@ class Store:
     def _note(self, exc: BaseException) -> None:
         self.trouble = str(exc) or type(exc).__name__
 
-    def _check_fork(self) -> None:
-        if self._pid != os.getpid():  # a connection must not be used, nor closed, by two processes
-            _carried_over_a_fork.append((self._disk, self._memory))
+    def before_fork(self) -> None:
+        """Wait until nothing is under way: a child that inherits half a transaction could harm the file."""
+        self._gate.acquire()
+        if self._disk is not None:
+            self._disk.before_fork()
+
+    def after_fork(self, *, child: bool) -> None:
+        """Go on; a child first closes what it inherited: SQLite would take the parent's locks for its own."""
+        if self._disk is not None:
+            self._disk.after_fork()
+        self._gate.release()
+        if child:
+            self._let_go()
             self._start_over()
 
 
@@ -296,13 +308,25 @@ def _nothing(_con: sqlite3.Connection) -> int:
 _carried_over_a_fork: list[object] = []
 
 
-def _move_all(source: sqlite3.Connection, target: sqlite3.Connection) -> None:
-    """Write what *source* holds after what is in *target*, in the same order."""
-    for table in salvage.TABLES:
-        columns = [row[1] for row in source.execute(f"PRAGMA table_info({table})") if row[1] != "seq"]
-        names = ", ".join(columns)
-        order = " ORDER BY seq" if table == "record" else ""
-        target.executemany(
-            f"INSERT OR IGNORE INTO {table} ({names}) VALUES ({', '.join('?' * len(columns))})",  # noqa: S608
-            source.execute(f"SELECT {names} FROM {table}{order}"),  # noqa: S608
-        )
+_stores: weakref.WeakSet[Store] = weakref.WeakSet()
+_forking: list[Store] = []
+
+
+def _before_fork() -> None:
+    _forking[:] = _stores
+    for store in _forking:
+        store.before_fork()
+
+
+def _after_fork(*, child: bool) -> None:
+    for store in _forking:
+        store.after_fork(child=child)
+    _forking.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=_before_fork,
+        after_in_parent=lambda: _after_fork(child=False),
+        after_in_child=lambda: _after_fork(child=True),
+    )

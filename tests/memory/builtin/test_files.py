@@ -208,3 +208,21 @@ def test_a_history_that_cannot_be_written_stops_no_write(call: Call, paths: Prof
     assert reply["success"]
     assert "cannot be undone" in reply["warning"]
     assert (paths.memories / "MEMORY.md").read_bytes() == b"a\n"
+
+
+def test_a_link_that_leads_nowhere(call: Call, paths: ProfilePaths, tmp_path: Path) -> None:
+    """An unmounted folder is not an empty memory, and nothing is made in its place."""
+    paths.memories.mkdir(parents=True)
+    (paths.memories / "MEMORY.md").symlink_to(tmp_path / "unmounted" / "MEMORY.md")
+    reply = call(action="add", target="memory", content="a")
+    assert "does not exist" in reply["error"]
+    assert not (tmp_path / "unmounted").exists()
+
+
+def test_an_unreadable_history_hides_no_entry(memory: BuiltinMemory, paths: ProfilePaths) -> None:
+    """The entries are listed without their origins, and the person is told."""
+    memory.add("memory", "a")
+    (paths.memories / ".history.jsonl").unlink()
+    (paths.memories / ".history.jsonl").mkdir()
+    assert [entry.text for entry in memory.entries("memory")] == ["a"]
+    assert any(".history.jsonl" in warning for warning in memory.warnings())
