@@ -8,7 +8,7 @@ RUN := PYTHONSAFEPATH=1 $(VENV)/bin/python
 
 # files of other people, measured with and not kept here: make test-long DATA=folder
 DATA ?=
-NEEDS_DATA := benchmarks/ingest.py
+NEEDS_DATA := $(shell grep -l '"--data"' benchmarks/*.py)
 BENCHMARKS := $(filter-out $(NEEDS_DATA),$(sort $(wildcard benchmarks/*.py)))
 
 .PHONY: demo test test-long bench lint types docs wheel clean

@@ -98,8 +98,9 @@ def _run(argv: list[str], *, as_json: bool, verbose: bool) -> int:
     except BrokenPipeError:
         raise
     except Exception as exc:  # noqa: BLE001 - the last place before the person
+        reasons = exc.exceptions if isinstance(exc, ExceptionGroup) else [exc]
         error = HermesError(
-            f"{type(exc).__name__}: {exc}",
+            "; ".join(f"{type(reason).__name__}: {reason}" for reason in reasons),
             next_step="" if verbose else "run it again with --verbose for the traceback",
         )
         error.__cause__ = exc

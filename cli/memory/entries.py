@@ -15,7 +15,7 @@ from hermes.errors import UsageError
 
 if TYPE_CHECKING:
     from hermes.containers import OpenProfile
-    from hermes.memory.builtin import Applied, Change, Entry, Target
+    from hermes.memory.builtin import Applied, Change, Entry, Target, Undone
 
 TargetName = Literal["memory", "user"]
 TargetOption = Annotated[
@@ -94,7 +94,7 @@ def undo(
     with _writing(state) as me:
         memory = me.builtin_provider().memory
         if session is None and origin is None:
-            undone = (memory.undo(),)
+            undone: tuple[Undone, ...] = (memory.undo(),)
         else:
             undone = memory.revert(session_id=session, write_origin=origin).undone
         changes = [change for one in undone for change in one.changes]

@@ -64,7 +64,13 @@ def ingest(
                 progress=progress.read,
             )
             left = _deliver(manager, me.journal(), progress, wait)
+        reason = "" if report.durable or not left else me.journal().stats().trouble
+        path = me.paths().journal
     _tell(state, report, provider.name, left)
+    if reason:
+        raise StoreUnavailable(
+            path, f"{left} turns could not be kept: {reason}", next_step="make room, then again"
+        )
 
 
 def _deliver(manager: MemoryManager, journal: Journal, progress: _Progress, wait: float) -> int:

@@ -182,6 +182,10 @@ def _provider(provider: ProviderStatus) -> list[tuple[str, str]]:
     ]
 
 
+TIMES = ("newest", "oldest", "last_write", "last_recall", "last_sync")
+"""What providers call a moment, in Unix seconds."""
+
+
 def _details(details: Mapping[str, Any]) -> list[str]:
     """What a provider says of itself, in lines; non-breaking spaces keep each label beside its value."""
     shown = ", ".join(
@@ -192,7 +196,7 @@ def _details(details: Mapping[str, Any]) -> list[str]:
 
 def _shown(label: str, value: Any) -> str:
     if isinstance(value, int | float) and not isinstance(value, bool):
-        return ago(value).replace(" ", "\u00a0") if label.startswith("last_") else f"{value:,}"
+        return ago(value).replace(" ", "\u00a0") if label in TIMES else f"{value:,}"
     return str(value)
 
 

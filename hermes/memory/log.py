@@ -77,6 +77,14 @@ class PrivateLog(RotatingFileHandler):
         except OSError:
             return False
 
+    def close(self) -> None:
+        """Close the file; what a full disk did not take is lost with it."""
+        try:
+            super().close()
+        except OSError:
+            self.lost += 1
+            self.stream = None
+
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - the library's name
         """Count it."""
         self.lost += 1

@@ -80,7 +80,8 @@ _KEY = re.compile(
     re.DOTALL,
 )
 _VALUE = re.compile(
-    r"(?P<quote>[\"'`])(?P<quoted>(?:(?!(?P=quote))[^\n]){4,400})(?P=quote)|(?P<bare>[^\s\"'`,;，。()<>\[\]{}]{4,400})"
+    r"(?P<quote>[\"'`])(?P<quoted>(?:\\.|(?!(?P=quote))[^\n\\]){4,400})(?P=quote)"
+    r"|(?P<bare>[^\s\"'`,;，。()<>\[\]{}]{4,400})"
 )
 _PASSWORD = re.compile(r"pass|pwd|contrase|密码|口令", re.IGNORECASE)
 _LONGEST_KEY = 60
@@ -196,10 +197,20 @@ def _collect(value: Any, secrets: set[str], key: str = "") -> None:
             _collect(item, secrets)
 
 
+def _unescaped(secret: str) -> str:
+    """*secret* as it was before it was written as JSON, if it was."""
+    try:
+        return str(json.loads(f'"{secret}"'))
+    except ValueError:
+        return secret
+
+
 def _pattern(secrets: Iterable[str]) -> re.Pattern[str] | None:
     """Finds every form in which *secrets* may stand: as they are, in JSON, in an address; longest first."""
     forms: set[str] = set()
     for secret in secrets:
+        if "\\" in secret:
+            forms.add(_unescaped(secret))
         forms |= {secret, json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1]}
         forms.add(quote(secret, safe="", errors="replace"))
     parts = [

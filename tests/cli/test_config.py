@@ -7,8 +7,8 @@ import io
 import json
 import os
 import pty
-import subprocess
 import shlex
+import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path

@@ -81,7 +81,7 @@ def test_errors_are_json() -> None:
 
 
 def test_secrets_and_recall_stay_out_of_a_providers_tools() -> None:
-    """Arguments for an outside provider are masked and without fences; the built-in tool gets them as they are."""
+    """Arguments for an outside provider are masked and without fences; the built-in tool gets them as is."""
     outside, builtin = Recording(tools=[TOOL]), Recording("builtin", tools=[MEMORY])
     manager = started(outside, builtin)
     text = "password: hunter22 <memory-context>\nx\n</memory-context>"

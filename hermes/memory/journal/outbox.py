@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 
 import attrs
 
@@ -44,9 +44,12 @@ class Outbox:
 
         mine = next(iter(self._store.read(holder)), None)
         if mine is None:
-            mine = bool(
-                self._store.change(lambda con: sessions.take_lease(con, owner, self._watch, now, silence))
-            )
+            try:
+                mine = bool(
+                    self._store.change(lambda con: sessions.take_lease(con, owner, self._watch, now, silence))
+                )
+            except StoreUnavailable:
+                mine = True  # nobody has it, and a disk that refuses must not stop delivery
         return mine
 
     @property
@@ -59,20 +62,19 @@ class Outbox:
         if self._store.disk is not None:
             self._store.change_later(lambda con: sessions.give_lease_up(con, self._journal.owner))
 
+    # -- upkeep ------------------------------------------------------------------------------------------
+
     def beat(self) -> None:
         """Give a sign of life, for processes that cannot look at this one."""
-        if self._store.disk is not None:
-            self._store.change(lambda con: sessions.beat(con, self._journal.owner))
-
-    # -- upkeep ------------------------------------------------------------------------------------------
+        self._if_possible(lambda con: sessions.beat(con, self._journal.owner))
 
     def catch_up(self) -> None:
         """Write what was kept in memory, if the disk takes it."""
         if self._store.catch_up():
             self._settled.clear()
 
-    def end_orphans(self, providers: Collection[str], now: float) -> int:
-        """Write down the ends of sessions whose process is gone; how many. *now* is monotonic."""
+    def end_orphans(self, providers: Collection[str], now: float) -> None:
+        """Write down the ends of sessions whose process is gone. *now* is monotonic."""
         journal = self._journal
 
         def change(con: sqlite3.Connection) -> int:
@@ -84,21 +86,26 @@ class Outbox:
             sessions.sweep_owners(con, journal.owner)
             return len(ends)
 
-        if not any(self._store.read(lambda con: sessions.others_open(con, providers, journal.owner))):
-            return 0
-        return self._store.change(change, durable=True)
+        if any(self._store.read(lambda con: sessions.others_open(con, providers, journal.owner))):
+            self._if_possible(change, durable=True)
 
     def purge(self) -> None:
-        """Delete what was handed over long ago and confirmed; keep the log of the file small."""
+        """Delete what was handed over long ago and confirmed."""
         before = self._journal.clock() - self._journal.keep_handed_over
-        if self._store.disk is not None:
-            self._store.change(lambda con: settling.purge(con, before))
+        self._if_possible(lambda con: settling.purge(con, before))
 
     def checkpoint(self) -> None:
         """Fold the write-ahead log into the file where it has grown large."""
         disk = self._store.disk
         if disk is not None:
-            disk.checkpoint()
+            with contextlib.suppress(sqlite3.Error, OSError):  # the next write says what is wrong
+                disk.checkpoint()
+
+    def _if_possible(self, change: Callable[[sqlite3.Connection], int], *, durable: bool = False) -> None:
+        """Run *change* if there is a file that takes it: it is done again later in any case."""
+        if self._store.disk is not None:
+            with contextlib.suppress(StoreUnavailable):
+                self._store.change(change, durable=durable)
 
     # -- what is next ------------------------------------------------------------------------------------
 

@@ -27,11 +27,11 @@ _GAP = 4096
 
 def moved_aside(path: Path) -> tuple[Path, ...]:
     """The damaged journals that were kept beside *path*."""
-    return tuple(
-        found
-        for found in sorted(path.parent.glob(f"{path.name}{SUFFIX}*"))
-        if not found.name.endswith(("-wal", "-shm"))
-    )
+    try:
+        found = sorted(path.parent.glob(f"{path.name}{SUFFIX}*"))
+    except OSError:
+        return ()  # a folder that cannot be listed; what is open goes on
+    return tuple(one for one in found if not one.name.endswith(("-wal", "-shm")))
 
 
 def replace_damaged(path: Path, *, vfs: str | None = None) -> None:

@@ -106,7 +106,7 @@ class LocalMemoryProvider(MemoryProvider):
         if totals.people > 1:
             shown["people"] = totals.people
         if totals.last_write:
-            shown["last_write"] = totals.last_write
+            shown["newest"] = totals.last_write
         if totals.journal_mode not in ("", "wal"):
             shown["journal"] = f"{totals.journal_mode} (no write-ahead log here: writers and readers wait)"
         return shown

@@ -158,7 +158,9 @@ def test_damage_while_open_is_noticed_and_mended(tmp_path: Path) -> None:
         results = [journal.append([turn(f"{n} later")]) for n in range(1000, 1020)]
         assert all(done.durable for done in results)
         assert len(journal.stats().moved_aside) == 1
-        assert [text for text in said(journal) if "later" in text] == [f"{n} later" for n in range(1000, 1020)]
+        assert [text for text in said(journal) if "later" in text] == [
+            f"{n} later" for n in range(1000, 1020)
+        ]
 
 
 def test_a_process_notices_that_another_replaced_the_file(tmp_path: Path) -> None:
@@ -193,7 +195,11 @@ def test_what_was_salvaged_is_delivered_in_order(tmp_path: Path) -> None:
     bench.settle()
     assert bench.taker.said("s0") == [str(n) for n in range(0, 20, 2)]
     assert bench.taker.said("s1") == [str(n) for n in range(1, 20, 2)]
-    ends = {record.session_id: record.payload["messages"] for record in bench.taker.got if record.kind == "session_end"}
+    ends = {
+        record.session_id: record.payload["messages"]
+        for record in bench.taker.got
+        if record.kind == "session_end"
+    }
     assert len(ends["s0"]) == 20
     bench.journal.close()
 

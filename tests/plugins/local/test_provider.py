@@ -402,14 +402,12 @@ def test_status_says_what_is_stored(open_local: Open) -> None:
     provider.sync_turn("one", "two", turn_time=5.0)
     provider.on_memory_write("add", "memory", "note")
     shown = provider.get_status_config({"top_k": 5, "secret_thing": ["x"]})
-    assert {
-        k: shown[k] for k in ("turns", "messages", "sessions", "notes", "last_write", "top_k", "tier")
-    } == {
+    assert {k: shown[k] for k in ("turns", "messages", "sessions", "notes", "newest", "top_k", "tier")} == {
         "turns": 1,
         "messages": 3,
         "sessions": 1,
         "notes": 1,
-        "last_write": 99.0,
+        "newest": 99.0,
         "top_k": 5,
         "tier": "lexical",
     }

@@ -1,0 +1,232 @@
+"""A disk that refuses never reaches the turn: records are kept, counted, and written when it is over."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import sqlite3
+import tempfile
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from hermes.errors import StoreUnavailable
+from hermes.memory.journal import Journal, State
+from hermes.memory.journal import database as database_module
+from tests.memory.journal.support import Bench, Taker, end, turn
+from tests.support import give_to_nobody, unprivileged
+
+
+@contextmanager
+def full_disk(room: int) -> Iterator[None]:
+    """Let no file of this process grow beyond *room* bytes."""
+    old = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (room, old[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, old)
+        signal.signal(signal.SIGXFSZ, handler)
+
+
+def fill(journal: Journal, start: int = 0) -> int:
+    """Append until the disk is full and stays so: two turns are held. The next number."""
+    number, held = start, 0
+    while held < 2:
+        done = journal.append([turn(f"{number} {'x' * 2000}", at=1.0 + number)])
+        assert done.records == 1
+        held = 0 if done.durable else held + 1
+        number += 1
+        assert number < 10_000
+    return number
+
+
+def numbers(journal: Journal) -> list[int]:
+    """The numbers of the turns in the journal."""
+    return [int(r.payload["user"].split()[0]) for r in journal.records(limit=100_000)]
+
+
+def in_child(action: Callable[[], None]) -> None:
+    """Run *action* in a forked child, where a lowered limit harms nobody else."""
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            action()
+            status = 0
+        except BaseException as exc:  # noqa: BLE001 - the parent gets the text, whatever it is
+            os.write(write, "".join(traceback.format_exception(exc)).encode()[-60_000:])
+        finally:
+            os._exit(status)
+    os.close(write)
+    with os.fdopen(read, "rb") as pipe:
+        report = pipe.read().decode()
+    if os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) != 0:
+        pytest.fail(report or "the child died")
+
+
+def test_a_full_disk_keeps_turns_in_memory_and_writes_them_when_there_is_room(tmp_path: Path) -> None:
+    """While the disk is full appends say so and are counted; afterwards all is there, in the order it was said."""
+
+    def check() -> None:
+        with Journal(tmp_path / "journal.db") as journal:
+            journal.append([turn("0 first")])
+            with full_disk(200_000):
+                full = fill(journal, 1)
+                stats = journal.stats()
+                assert (stats.held, stats.undelivered) == (2, full)
+                assert stats.trouble
+            assert journal.append([turn(f"{full}")]).durable
+            assert journal.stats().held == 0
+            assert journal.stats().trouble == ""
+            assert numbers(journal) == list(range(full + 1))
+
+    in_child(check)
+
+
+def test_what_is_held_is_written_without_another_turn(tmp_path: Path) -> None:
+    """The deliverer writes what was kept in memory as soon as there is room, and so does closing."""
+
+    def check() -> None:
+        taker = Taker()
+        bench = Bench(tmp_path / "journal.db", taker)
+        bench.active = []
+        bench.journal.append([turn("0")])
+        with full_disk(200_000):
+            full = fill(bench.journal, 1)
+            bench.run(20)
+            assert bench.journal.stats().held == 2
+        bench.run(20)
+        assert bench.journal.stats().held == 0
+        with full_disk(200_000):
+            full = fill(bench.journal, full)
+        bench.journal.close()
+        with Journal(tmp_path / "journal.db") as again:
+            assert numbers(again) == list(range(full))
+
+    in_child(check)
+
+
+def test_a_full_disk_does_not_stop_delivery(tmp_path: Path) -> None:
+    """With a healthy provider everything is delivered once and in order, although no outcome can be written."""
+
+    def check() -> None:
+        taker = Taker()
+        bench = Bench(tmp_path / "journal.db", taker)
+        with full_disk(300_000):
+            full = fill(bench.journal)
+            bench.run(10)
+            assert [int(text.split()[0]) for text in taker.said()] == list(range(full))
+            bench.run(30)
+            assert len(taker.got) == full
+        bench.run(10)
+        assert bench.undelivered() == 0
+        bench.journal.append([end("s1")])
+        bench.run(10)
+        assert len(taker.got[-1].payload["messages"]) == 2 * full
+        assert len(taker.got) == full + 1
+        bench.journal.close()
+
+    in_child(check)
+
+
+def test_an_end_kept_in_memory_is_not_owed_twice(tmp_path: Path) -> None:
+    """A session that ended while the disk was full is ended once after it was written."""
+
+    def check() -> None:
+        taker = Taker()
+        bench = Bench(tmp_path / "journal.db", taker)
+        with full_disk(200_000):
+            fill(bench.journal)
+            assert not bench.journal.append([end("s1")]).durable
+        bench.active = []
+        bench.run(10)
+        bench.journal.close()
+        later = Bench(tmp_path / "journal.db", taker)
+        later.run(100)
+        assert [record.kind for record in taker.got].count("session_end") == 1  # type: ignore[comparison-overlap]
+        later.journal.close()
+
+    in_child(check)
+
+
+def test_a_read_only_file_keeps_turns_in_memory() -> None:
+    """A journal that may not be written is read, and what is new is kept in memory."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name) / "home"
+        with Journal(folder / "journal.db") as journal:
+            journal.append([turn("0"), turn("1")])
+        (folder / "journal.db").chmod(0o400)
+        folder.chmod(0o500)
+        give_to_nobody(Path(name))
+
+        def check() -> None:
+            with Journal(folder / "journal.db") as journal:
+                done = journal.append([turn("2")])
+                assert not done.durable
+                with pytest.raises(StoreUnavailable):
+                    journal.drop([1])
+                folder.chmod(0o700)
+                (folder / "journal.db").chmod(0o600)
+                assert journal.append([turn("3")]).durable
+                assert numbers(journal) == [0, 1, 2, 3]
+
+        unprivileged(check)
+
+
+def test_a_lock_that_is_never_given_back_does_not_hold_the_turn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where another process keeps the file locked, an append gives up after its patience and keeps the turn."""
+    monkeypatch.setattr("hermes.memory.journal.store.PATIENCE", 0.05)
+    with Journal(tmp_path / "journal.db") as journal:
+        journal.append([turn("0")])
+        rude = sqlite3.connect(tmp_path / "journal.db", isolation_level=None)
+        rude.execute("BEGIN IMMEDIATE")
+        done = journal.append([turn("1")])
+        assert (done.durable, done.records) == (False, 1)
+        assert "locked" in done.reason
+        assert not journal.append([turn("2")]).durable
+        rude.execute("ROLLBACK")
+        rude.close()
+        assert journal.append([turn("3")]).durable
+        assert numbers(journal) == [0, 1, 2, 3]
+    assert database_module.PATIENCE > 1
+
+
+def test_a_clock_that_jumps_back_stalls_and_reorders_nothing(tmp_path: Path) -> None:
+    """An hour back or ten years: records go out in the order in which they were said, and failures are retried."""
+    taker = Taker()
+    bench = Bench(tmp_path / "journal.db", taker)
+    bench.journal.append([turn("0"), turn("1")])
+    taker.refuse = lambda record: ConnectionError("down")
+    bench.run(30)
+    bench.clock.wall -= 3600
+    bench.journal.append([turn("2", at=bench.clock.wall)])
+    bench.clock.wall -= 10 * 365 * 86400
+    bench.journal.append([turn("3", at=bench.clock.wall)])
+    taker.refuse = lambda record: None
+    bench.run(600)
+    assert taker.said() == ["0", "1", "2", "3"]
+    assert bench.journal.stats().dead == 0
+    bench.journal.close()
+
+
+def test_a_clock_that_jumps_ahead_sets_nothing_aside_that_can_be_delivered(tmp_path: Path) -> None:
+    """Years that never passed do not make a record too old, as long as the provider takes it."""
+    taker = Taker()
+    bench = Bench(tmp_path / "journal.db", taker)
+    bench.journal.append([turn("0", at=bench.clock.wall)])
+    bench.clock.wall += 10 * 365 * 86400
+    failed = []
+    taker.refuse = lambda record: failed.append(1) or (ConnectionError("once") if len(failed) == 1 else None)  # type: ignore[func-returns-value]
+    bench.run(60)
+    assert taker.said() == ["0"]
+    assert bench.journal.records(state=State.DEAD) == []
+    bench.journal.close()
