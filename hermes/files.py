@@ -12,7 +12,6 @@ import time
 import weakref
 from collections.abc import Iterator
 from pathlib import Path
-from secrets import token_hex
 
 from hermes.errors import HomeUnusable, StoreUnavailable
 from hermes.locks import PRIVATE_FILE, FileLock, give_to_owner_of
@@ -185,7 +184,7 @@ def _stat_for_writing(target: Path) -> os.stat_result | None:
 
 
 def _write_temp(folder: Path, data: bytes, mode: int, old: os.stat_result | None) -> Path:
-    temp = folder / f".hermes-{os.getpid()}-{token_hex(6)}.tmp"
+    temp = folder / f".hermes-{os.getpid()}-{os.urandom(6).hex()}.tmp"
     fd = os.open(temp, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), PRIVATE_FILE)
     try:
         try:

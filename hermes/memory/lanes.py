@@ -17,6 +17,9 @@ from attrs.validators import gt
 
 from hermes.errors import Unavailable
 
+_SLICE = 1.0
+"""Seconds of one wait: a Ctrl-C that comes in the moment before it begins is seen when it ends."""
+
 
 @attrs.frozen
 class Limits:
@@ -143,10 +146,14 @@ class Call:
 
     def wait(self, seconds: float) -> bool:
         """Wait for the end of the call, *seconds* at most; True once it has ended. Ctrl-C interrupts it."""
-        if self._done.acquire(timeout=min(max(seconds, 0.0), threading.TIMEOUT_MAX)):
-            self._done.release()
-            return True
-        return False
+        until = time.monotonic() + seconds
+        slice_ = min(max(seconds, 0.0), _SLICE)
+        while not self._done.acquire(timeout=slice_):
+            slice_ = min(until - time.monotonic(), _SLICE)
+            if slice_ <= 0:
+                return False
+        self._done.release()
+        return True
 
     def result(self) -> Any:
         """What the call returned. Raises what it raised, CallFailed for what is no Exception."""

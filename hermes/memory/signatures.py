@@ -173,6 +173,7 @@ class Members:
     def __init__(self, provider: Any) -> None:
         self.provider = provider
         self._shapes: dict[str, tuple[Any, Shape]] = {}
+        self._plans: dict[tuple[Any, ...], tuple[Shape, list[int], dict[str, int]]] = {}
 
     def get(self, name: str) -> Callable[..., Any] | None:
         """The member, if the provider has it. Raises what a property of that name raises."""
@@ -194,7 +195,15 @@ class Members:
         convention = CONVENTIONS.get(name)
         if convention is None:
             return positional, keywords
-        return self.shape(name, member).bind(convention, positional, keywords)
+        shape = self.shape(name, member)
+        way = (name, len(positional), *keywords)
+        known = self._plans.get(way)
+        if known is None or known[0] is not shape:
+            numbers = {key: -1 - place for place, key in enumerate(keywords)}
+            known = self._plans[way] = (shape, *shape.bind(convention, range(len(positional)), numbers))
+        _, args, named = known
+        given = (*positional, *reversed(keywords.values()))  # so that both are found by their number
+        return [given[number] for number in args], {key: given[number] for key, number in named.items()}
 
     def accepts(self, name: str, keyword: str) -> bool:
         """True if member *name* would be given *keyword*."""

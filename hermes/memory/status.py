@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import attrs
 
 from hermes.errors import HermesError, ProviderUnavailable
-from hermes.memory.builtin import BuiltinMemory, Usage
-from hermes.memory.journal import JournalStats, peek
 from hermes.memory.lanes import Lane
 from hermes.memory.provider import MemoryProvider
 from hermes.profiles import Profile
+
+if TYPE_CHECKING:
+    from hermes.memory.builtin import BuiltinMemory, Usage
+    from hermes.memory.journal import JournalStats
 
 State = Literal["off", "ready", "unavailable", "failed"]
 
@@ -72,8 +74,6 @@ def look(
     *choose* gives the provider called *provider_name*, *installed* names those that could be chosen, *config*
     is what the settings hold for it, and *limit* is what its start may take, in seconds.
     """
-    with peek(profile.paths.journal) as view:
-        journal = view.stats() if view is not None else None
     return MemoryStatus(
         profile=profile,
         builtin=tuple(builtin.usage()),
@@ -82,8 +82,17 @@ def look(
         provider=_off(profile, installed)
         if provider_name is None
         else _provider(profile, provider_name, choose, config, limit),
-        journal=journal,
+        journal=_journal(profile),
     )
+
+
+def _journal(profile: Profile) -> JournalStats | None:
+    if not profile.paths.journal.exists():
+        return None
+    from hermes.memory.journal.view import peek
+
+    with peek(profile.paths.journal) as view:
+        return view.stats() if view is not None else None
 
 
 def _off(profile: Profile, installed: Collection[str]) -> ProviderStatus:

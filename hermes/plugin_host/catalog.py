@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import re
 from collections.abc import Collection
@@ -81,6 +80,8 @@ class Catalog:
                 name, "it is listed in plugins.disabled", next_step="hermes config unset plugins.disabled"
             )
         if name not in self.memory:
+            import difflib
+
             near = difflib.get_close_matches(name, self.memory, n=1)
             hint = f" (did you mean {near[0]!r}?)" if near else ""
             raise ProviderUnavailable(

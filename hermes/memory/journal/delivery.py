@@ -164,6 +164,8 @@ class Deliverer:
         if hurry or now >= self._due["chores"] or self._outbox.needs_lease:
             self._chores(now)
         found = self._next(now) if self._leads else None
+        if self._outbox.needs_lease:  # another process has made the file meanwhile
+            return 0.0
         if found is None:
             with self._looked:
                 self._looks = seen

@@ -34,15 +34,16 @@ class Outbox:
 
     def take_lease(self, now: float, silence: float) -> bool:
         """Whether this process is the one that delivers, from now on or still. *now* is monotonic."""
-        self.has_lease = self._store.disk is not None
-        if not self.has_lease:
-            return True  # nobody else can see what is only in memory
         owner = self._journal.owner
 
         def holder(con: sqlite3.Connection) -> bool | None:
             return sessions.lease_is_mine(con, owner, self._watch, now, silence)
 
-        mine = next(iter(self._store.read(holder)), None)
+        found = self._store.read(holder)
+        self.has_lease = self._store.disk is not None
+        if not self.has_lease:
+            return True  # nobody else can see what is only in memory
+        mine = next(iter(found), None)
         if mine is None:
             try:
                 mine = bool(

@@ -13,6 +13,11 @@ from hermes.errors import StoreUnavailable
 APPLICATION_ID = 0x68726D73
 """Marks the file as ours in its header."""
 
+PLACE_BITS = 20
+PASSAGE_BITS = 6
+SESSION_LIMIT = 1 << PLACE_BITS
+"""Messages under one session id; a longer session goes on under another."""
+
 # A message's id is its session's id and its place there, so that its neighbours are the ids around it. Its
 # passages are rows of the full-text index, which holds terms made in text.py and splits them at spaces alone.
 MIGRATIONS: tuple[str, ...] = (
@@ -37,6 +42,11 @@ MIGRATIONS: tuple[str, ...] = (
     CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
     """,
 )
+
+
+def scope_term(scope_id: int) -> str:
+    """The term that every passage of a scope holds; no text can, as text.py makes no such term."""
+    return f"§{scope_id}"
 
 
 def bring_up_to_date(db: sqlite3.Connection, path: Path, migrations: Sequence[str] = MIGRATIONS) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from hermes.errors import PermanentError, StoreUnavailable
-from hermes.plugins.memory.local import schema, writing
+from hermes.plugins.memory.local import schema
 from hermes.plugins.memory.local.connections import BUSY_SECONDS, Connections
 from hermes.plugins.memory.local.records import Record, Totals, Turn
 from hermes.plugins.memory.local.view import RECORD, SqliteView, record_of, records_of, span
@@ -30,6 +30,8 @@ class SqliteStore:
 
     def add(self, turns: Sequence[Turn], scope: str) -> int:
         """Store *turns* in one transaction; see ``records.Store``."""
+        from hermes.plugins.memory.local import writing
+
         prepared = [writing.prepare(turn, scope) for turn in turns]
         try:
             with self._connections.write() as db:
@@ -41,6 +43,8 @@ class SqliteStore:
 
     def note(self, action: str, target: str, content: str, previous: str, scope: str, time: float) -> int:
         """Mirror a change of the built-in memory; see ``records.Store``."""
+        from hermes.plugins.memory.local import writing
+
         deleted = added = 0
         with self._connections.write() as db:
             if action in ("replace", "remove"):
@@ -58,6 +62,8 @@ class SqliteStore:
         """Delete messages from every file; see ``records.Store``."""
         if not self.path.exists():
             return 0
+        from hermes.plugins.memory.local import writing
+
         with self._connections.write() as db:
             if scope is None and not ids and session_id is None:
                 gone = writing.delete_everything(db)

@@ -6,9 +6,8 @@ import json
 import sqlite3
 from collections.abc import Sequence
 
-from hermes.plugins.memory.local import writing
 from hermes.plugins.memory.local.records import Candidate, Postings, Record, Role, Size
-from hermes.plugins.memory.local.writing import PASSAGE_BITS, PLACE_BITS, SESSION_LIMIT
+from hermes.plugins.memory.local.schema import PASSAGE_BITS, PLACE_BITS, SESSION_LIMIT, scope_term
 
 _PLACE_MASK = SESSION_LIMIT - 1
 RECORD = (
@@ -27,7 +26,7 @@ class SqliteView:
         self._db = db
         self._id = scope_id
         self._scope = scope
-        self._also = "" if alone else f' AND "{writing.scope_term(scope_id)}"'
+        self._also = "" if alone else f' AND "{scope_term(scope_id)}"'
         self._names = dict(db.execute("SELECT id, name FROM authors WHERE scope = ?", (scope_id,)).fetchall())
         self.size = Size(messages, terms, tuple(self._names.values()))
 

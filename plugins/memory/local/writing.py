@@ -10,11 +10,7 @@ from dataclasses import dataclass, field
 
 from hermes.plugins.memory.local import text
 from hermes.plugins.memory.local.records import Role, Turn
-
-PLACE_BITS = 20
-PASSAGE_BITS = 6
-SESSION_LIMIT = 1 << PLACE_BITS
-"""Messages under one session id; a longer session goes on under another."""
+from hermes.plugins.memory.local.schema import PASSAGE_BITS, PLACE_BITS, SESSION_LIMIT, scope_term
 
 _ADD_MESSAGE = (
     "INSERT INTO messages (id, role, author, time, terms, text, key) VALUES (?, ?, ?, ?, ?, ?, ?)"
@@ -123,11 +119,6 @@ def count(db: sqlite3.Connection, scope_id: int, turns: int, messages: int, term
         "UPDATE scopes SET turns = turns + ?, messages = messages + ?, terms = terms + ? WHERE id = ?",
         (turns, messages, terms, scope_id),
     )
-
-
-def scope_term(scope_id: int) -> str:
-    """The term that every passage of a scope holds; no text can, as text.py makes no such term."""
-    return f"§{scope_id}"
 
 
 def scope_of(db: sqlite3.Connection, scope: str) -> int:

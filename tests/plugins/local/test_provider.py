@@ -179,7 +179,10 @@ def test_files_are_private_from_birth(open_local: Open, home: Path) -> None:
 
 def test_a_home_that_cannot_be_written(tmp_path: Path) -> None:
     """The turn is refused with the file's name, so that the host keeps it; nothing is made."""
-    shut = tmp_path / "shut"
+    shut, other = tmp_path / "shut", LocalMemoryProvider()
+    other.initialize("s", hermes_home=str(tmp_path / "other"), platform="cli")
+    other.sync_turn("x", "")  # imports what the child, which cannot reach root's Python, will need
+    other.shutdown()
     shut.mkdir()
     give_to_nobody(tmp_path)
     tmp_path.chmod(0o755)
