@@ -18,7 +18,7 @@ demo: $(VENV)/.installed
 	@PATH="$(CURDIR)/$(VENV)/bin:$$PATH" sh scripts/demo.sh
 
 test: $(VENV)/.dev
-	$(RUN) -m pytest $(ARGS)
+	$(RUN) -m pytest -n auto $(ARGS)
 
 test-long: test
 	$(RUN) -m pytest -m long --timeout=1800 $(ARGS)

@@ -61,12 +61,14 @@ def clean_recall(text: str, *, limit: int = RECALL_LIMIT) -> str:
     """*text* without anything that looks like the fence, without repeated lines, cut visibly at *limit*."""
     if not isinstance(text, str) or not text.strip():
         return ""
-    return _cut(_without_repeats(_neutral(_SURROGATES.sub("\ufffd", text))), limit)
+    if not text.isascii():
+        text = _SURROGATES.sub("\ufffd", text)
+    return _cut(_without_repeats(_neutral(text)), limit)
 
 
 def sanitize_context(text: str) -> str:
     """*text* without fenced blocks; a mere mention of the tag in a sentence stays."""
-    if not _LOOSE_TAG.search(text):
+    if not _has_tag(text):
         return text
     scrubber = StreamingContextScrubber()
     return scrubber.feed(text) + scrubber.flush()
@@ -173,9 +175,16 @@ class StreamingContextScrubber:
         return "".join(shown)
 
 
+def _has_tag(text: str) -> bool:
+    """True if anything in *text* looks like a tag of the fence."""
+    if "<" not in text and (text.isascii() or not _OPENERS.search(text)):
+        return False
+    return _LOOSE_TAG.search(text) is not None
+
+
 def _neutral(text: str) -> str:
     """*text* in which no tag of the fence is left, also none that comes about when another is taken out."""
-    if not _LOOSE_TAG.search(text):
+    if not _has_tag(text):
         return text
     for _ in range(_PASSES):
         text, found = _WHOLE_TAG.subn("", text)

@@ -82,7 +82,7 @@ class MemoryManager:
         self._outgoing = Outgoing(
             self._registry, Handover(self._registry, redact=redact), journal, write_contexts
         )
-        self._recall = Recall()
+        self._recall = Recall(self._registry.note)
         self._tools = Tools(self._registry, self._outgoing.mask)
         self._told = mirroring.Told()
         self._starter = Starter(self._registry, self.limits, self.home, profile, self._outgoing.wake)

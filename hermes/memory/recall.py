@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 
 from hermes.memory.lanes import Call, CallStillRunning, CallTimedOut
 from hermes.memory.seat import Seat
@@ -13,7 +14,8 @@ _MOST_LATE = 64
 class Recall:
     """The recall of one manager. A late answer serves the next turn of its session, unless that moved on."""
 
-    def __init__(self) -> None:
+    def __init__(self, note: Callable[[Seat, str, BaseException], None]) -> None:
+        self._note = note
         self._lock = threading.Lock()
         self._late: dict[tuple[str, str], Call] = {}
         self.used_late = 0
@@ -32,6 +34,7 @@ class Recall:
         except CallTimedOut as exc:
             self._remember(seat.name, session_id, exc.call)
             self.timed_out += 1
+            self._note(seat, "prefetch", exc)
         except CallStillRunning:
             pass  # counted by the seat
         return "\n".join(part for part in (fresh, late) if part.strip())

@@ -97,7 +97,16 @@ _SHORT = 8
 
 def find_secrets(text: str) -> set[str]:
     """The secrets in *text*: tokens of known forms, private keys, passwords in addresses, named values."""
+    if _is_plain(text):
+        return set()
     return set(_found(text))
+
+
+def _is_plain(text: str) -> bool:
+    """True for words without digits, quotes and signs, of which every secret has at least one."""
+    for mark in (" ", "\n", ",", "?", "!"):
+        text = text.replace(mark, "")
+    return text.isalpha() and "AKIA" not in text and "ASIA" not in text
 
 
 def _found(text: str) -> Iterator[str]:

@@ -10,7 +10,7 @@ from typing import Any
 import attrs
 
 from hermes.memory.coroutines import Coroutines
-from hermes.memory.lanes import LimitSet, describe
+from hermes.memory.lanes import CallStillRunning, LimitSet, describe
 from hermes.memory.provider import BUILTIN
 from hermes.memory.schemas import BUILTIN_TOOL, CORE_TOOLS, DisabledTools, usable_tools
 from hermes.memory.seat import Seat, State
@@ -90,7 +90,8 @@ class Registry:
     def note(self, seat: Seat, what: str, error: BaseException) -> None:
         """Log a failure of a provider: once as a warning, repeated ones for who looks closely."""
         mark = (seat.name, what, type(error).__name__)
-        level = logging.DEBUG if mark in self._noted else logging.WARNING
+        counted = mark in self._noted or isinstance(error, CallStillRunning)
+        level = logging.DEBUG if counted else logging.WARNING
         self._noted.add(mark)
         self.log.log(level, "memory provider %r: %s: %s", seat.name, what, describe(error))
 

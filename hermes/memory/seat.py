@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextvars
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Mapping
 from enum import StrEnum
 from typing import Any
@@ -18,6 +19,7 @@ from hermes.memory.signatures import Members
 
 FIRST_RETRY, LAST_RETRY = 30.0, 600.0
 """Seconds until a failed start is tried again, doubling from the first to the last."""
+_MOST_RETURNED = 512
 
 
 class State(StrEnum):
@@ -50,6 +52,7 @@ class Seat:
         self._retry_after = FIRST_RETRY
         self._loop = loop
         self._lock = threading.Lock()
+        self._returned: deque[tuple[str, float, float, str | None]] = deque()
         self._totals: dict[str, HookStats] = {}
         self._recent: dict[str, HookStats] = {}
         self._skipped: dict[str, int] = {}
@@ -164,6 +167,7 @@ class Seat:
     def stats(self) -> dict[str, HookStats]:
         """Every member that was called, since the manager was made."""
         with self._lock:
+            self._add_up()
             return {hook: _sum(self._totals.get(hook), self._recent.get(hook)) for hook in self._hooks()}
 
     def skipped(self) -> dict[str, int]:
@@ -174,6 +178,7 @@ class Seat:
     def take_recent(self) -> dict[str, HookStats]:
         """What was counted since this was last asked."""
         with self._lock:
+            self._add_up()
             recent, self._recent = self._recent, {}
             for hook, stats in recent.items():
                 self._totals.setdefault(hook, HookStats()).merge(stats)
@@ -230,15 +235,24 @@ class Seat:
                 self._observe(hook, time.monotonic() - began, error)
 
     def _observe(self, hook: str, seconds: float, error: BaseException | None) -> None:
-        with self._lock:
+        # Added up when somebody asks: this stands between a provider's answer and the turn.
+        self._returned.append((hook, time.monotonic(), seconds, None if error is None else describe(error)))
+        if len(self._returned) >= _MOST_RETURNED:
+            with self._lock:
+                self._add_up()
+
+    def _add_up(self) -> None:
+        now, now_monotonic = time.time(), time.monotonic()
+        while self._returned:
+            hook, ended, seconds, error = self._returned.popleft()
             stats = self._of(hook)
             stats.latency.add(seconds)
             stats.calls += 1
             if error is None:
-                stats.last_ok = time.time()
+                stats.last_ok = now - (now_monotonic - ended)
             else:
                 stats.errors += 1
-                stats.last_error = describe(error)
+                stats.last_error = error
 
     def _of(self, hook: str) -> HookStats:
         stats = self._recent.get(hook)

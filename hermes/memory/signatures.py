@@ -202,7 +202,7 @@ class Members:
             numbers = {key: -1 - place for place, key in enumerate(keywords)}
             known = self._plans[way] = (shape, *shape.bind(convention, range(len(positional)), numbers))
         _, args, named = known
-        given = (*positional, *reversed(keywords.values()))  # so that both are found by their number
+        given = (*positional, *tuple(keywords.values())[::-1])  # so that both are found by their number
         return [given[number] for number in args], {key: given[number] for key, number in named.items()}
 
     def accepts(self, name: str, keyword: str) -> bool:

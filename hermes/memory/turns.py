@@ -57,6 +57,8 @@ def own_words(text: str) -> str:
     the skill command:". Or it begins with ``<skill name="name">…</skill>`` and the words follow. A skill
     that was invoked without words leaves ``/name``.
     """
+    if not text.lstrip().startswith(("[", "<")):
+        return text
     if header := _SKILL_HEADER.match(text):
         marks = list(_SKILL_WORDS.finditer(text))
         words = _SKILL_NOTE.sub("", text[marks[-1].end() :]).strip() if marks else ""

@@ -41,7 +41,8 @@ def on_a_full_disk(home: Path, *words: str, stdin: str = "") -> subprocess.Compl
 )
 def test_a_write_that_does_not_fit_is_one_line(home: Path, words: list[str]) -> None:
     """The command fails with one line that names what was not written, and everything is as it was."""
-    hermes("memory", "add", "the first thing", home=home)
+    for text in ("the first thing", "something else"):
+        hermes("memory", "add", text, home=home)
     done = on_a_full_disk(home, *words, stdin=LINE)
     assert done.returncode == 4, done.stdout + done.stderr
     assert "Traceback" not in done.stderr

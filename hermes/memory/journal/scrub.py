@@ -21,6 +21,8 @@ FORGOTTEN = "[forgotten]"
 _LOOK_INTO = 64 << 20
 """Bytes up to which a journal is searched for remainders; a larger one is written anew at once."""
 _CHUNK = 1 << 20
+_PIECE = 200
+_SHORTEST = 20
 
 
 def scrub(store: Store, text: str) -> Scrubbed:
@@ -131,13 +133,23 @@ def _is_in_pages(disk: Database, forms: Iterable[str]) -> bool:
     if disk.size() > _LOOK_INTO:
         return True
     content = disk.read(lambda con: con.serialize())
-    return any(form.encode() in content for form in forms)
+    return any(piece in content for piece in _pieces(forms))
+
+
+def _pieces(forms: Iterable[str]) -> list[bytes]:
+    """What to look for in a file: a long text is spread over pages, and never stands there in one piece."""
+    found = []
+    for form in forms:
+        whole = form.encode()
+        pieces = [whole[at : at + _PIECE] for at in range(0, len(whole), _PIECE)]
+        found += [piece for piece in pieces if len(piece) >= _SHORTEST or len(pieces) == 1]
+    return found
 
 
 def _scrub_copies(path: Path, forms: Iterable[str]) -> list[Path]:
     """Overwrite the text in the damaged journals that were kept; those that could not be written."""
     left = []
-    needles = [form.encode() for form in forms]
+    needles = _pieces(forms)
     for kept in moved_aside(path):
         for file in (kept, Path(f"{kept}-wal")):
             try:

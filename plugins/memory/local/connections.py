@@ -138,20 +138,34 @@ class Connections:
         except OSError as exc:
             raise StoreUnavailable(self.path, exc.strerror or str(exc)) from exc
         with self._clear_errors():
-            db = self._open("rw")
             try:
-                ready = schema.check(db, self.path)
-                self.journal_mode = db.execute("PRAGMA journal_mode").fetchone()[0]
-                db.execute("PRAGMA query_only = ON")
-            except BaseException:
-                db.close()
-                raise
+                db, ready = self._open_to_read("rw")
+            except sqlite3.OperationalError as exc:
+                if _is_busy(exc) or self._log_holds_something():
+                    raise
+                # a disk that is full or read-only: with nothing in the log, the file itself is all there is
+                db, ready = self._open_to_read("ro&immutable=1")
         if not ready:
             db.close()
             return self._reading_after_migration()
         if self._file is None:
             self._file = self._identity()
         return db
+
+    def _open_to_read(self, mode: str) -> tuple[sqlite3.Connection, bool]:
+        db = self._open(mode)
+        try:
+            ready = schema.check(db, self.path)
+            self.journal_mode = db.execute("PRAGMA journal_mode").fetchone()[0]
+            db.execute("PRAGMA query_only = ON")
+        except BaseException:
+            db.close()
+            raise
+        return db, ready
+
+    def _log_holds_something(self) -> bool:
+        log_file = Path(f"{self.path}-wal")
+        return log_file.exists() and log_file.stat().st_size > 0
 
     def _reading_after_migration(self) -> sqlite3.Connection | None:
         with self._clear_errors(), contextlib.closing(self._open("rw")) as db:

@@ -83,7 +83,7 @@ def test_three_days_of_outage_lose_nothing(bench: Bench) -> None:
     for _ in range(3 * 24):
         bench.journal.append([turn(str(total + n), f"s{n % 3}") for n in range(6)])
         total += 6
-        bench.run(3600, at_least=5.0)
+        bench.run(3600, at_least=30.0)
     assert bench.taker.got == []
     assert bench.taker.calls < 3000, "a backend that is down is not hammered"
     stats = bench.journal.stats()
@@ -155,7 +155,7 @@ def test_without_another_success_nothing_is_poisoned(bench: Bench) -> None:
     bench.settle()
     bench.journal.append([turn("a"), turn("b")])
     bench.taker.refuse = down
-    bench.run(10 * DAY, at_least=60)
+    bench.run(10 * DAY, at_least=300)
     assert bench.journal.records(state=State.DEAD) == []
     assert bench.undelivered() == 2
 
@@ -165,7 +165,7 @@ def test_what_is_too_old_is_set_aside_and_can_be_retried(tmp_path: Path) -> None
     bench = Bench(tmp_path / "journal.db", Taker(), max_age=30 * DAY)
     bench.taker.refuse = down
     bench.journal.append([turn(str(n), at=bench.clock.wall) for n in range(5)])
-    bench.run(29 * DAY, at_least=600)
+    bench.run(29 * DAY, at_least=3600)
     assert bench.journal.stats().dead == 0
     bench.journal.append([turn("young", at=bench.clock.wall)])
     bench.run(2 * DAY, at_least=600)

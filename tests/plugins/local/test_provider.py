@@ -177,15 +177,14 @@ def test_files_are_private_from_birth(open_local: Open, home: Path) -> None:
     assert {stat.S_IMODE(p.stat().st_mode) for p in files} == {0o600}
 
 
-def test_a_home_that_cannot_be_written(tmp_path: Path) -> None:
+def test_a_home_that_cannot_be_written(reachable: Path) -> None:
     """The turn is refused with the file's name, so that the host keeps it; nothing is made."""
-    shut, other = tmp_path / "shut", LocalMemoryProvider()
-    other.initialize("s", hermes_home=str(tmp_path / "other"), platform="cli")
+    shut, other = reachable / "shut", LocalMemoryProvider()
+    other.initialize("s", hermes_home=str(reachable / "other"), platform="cli")
     other.sync_turn("x", "")  # imports what the child, which cannot reach root's Python, will need
     other.shutdown()
     shut.mkdir()
-    give_to_nobody(tmp_path)
-    tmp_path.chmod(0o755)
+    give_to_nobody(reachable)
 
     def attempt() -> None:
         shut.chmod(0o500)
@@ -196,9 +195,6 @@ def test_a_home_that_cannot_be_written(tmp_path: Path) -> None:
         assert caught.value.exit_code == 4  # type: ignore[attr-defined]
         assert list(shut.iterdir()) == []
 
-    for parent in tmp_path.parents:
-        if parent.stat().st_uid == os.getuid() and parent != Path("/") and "pytest" in parent.name:
-            parent.chmod(0o755)
     unprivileged(attempt)
 
 
