@@ -16,7 +16,7 @@ from hermes.overlay import EnvironmentLease, variables_for
 
 def lease(name: str, opener: EnvironmentLease | None = None, **dotenv: str) -> EnvironmentLease:
     """A lease of the profile *name* with *dotenv*."""
-    return EnvironmentLease(name, Path("/root/profiles") / name, dotenv, opener=opener)
+    return EnvironmentLease(name, Path("/srv/hermes/profiles") / name, dotenv, opener=opener)
 
 
 def test_on_and_off(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -25,7 +25,7 @@ def test_on_and_off(monkeypatch: pytest.MonkeyPatch) -> None:
     before = dict(os.environ)
     with lease("a", KEY="a", NEW="b"):
         assert (os.environ["KEY"], os.environ["NEW"]) == ("a", "b")
-        assert (os.environ["HERMES_PROFILE"], os.environ["HERMES_HOME"]) == ("a", "/root/profiles/a")
+        assert (os.environ["HERMES_PROFILE"], os.environ["HERMES_HOME"]) == ("a", "/srv/hermes/profiles/a")
     assert dict(os.environ) == before
 
 
@@ -177,6 +177,6 @@ def test_worker_never_sees_another_profile(opened_by_a: bool) -> None:
             except ProfileBusy:
                 refused += 1
         worker.thread.join()
-    assert worker.seen == {("a", "/root/profiles/a", "a", None)}
+    assert worker.seen == {("a", "/srv/hermes/profiles/a", "a", None)}
     assert (entered > 0, refused > 0) == (opened_by_a, not opened_by_a)
     assert "KEY" not in os.environ

@@ -14,13 +14,13 @@ from hermes.errors import ConfigError
 from hermes.profiles import Profile
 from hermes.relocate import Move, move
 
-ROOT = Path("/home/ada/.hermes")
+ROOT = Path("/srv/ada/.hermes")
 WORK = Move(
     Profile("work", ROOT, ROOT / "profiles" / "work", "test"),
     ROOT / "profiles" / "copy",
-    {"HOME": "/home/ada"},
+    {"HOME": "/srv/ada"},
 )
-DEFAULT = Move(Profile("default", ROOT, ROOT, "test"), ROOT / "profiles" / "copy", {"HOME": "/home/ada"})
+DEFAULT = Move(Profile("default", ROOT, ROOT, "test"), ROOT / "profiles" / "copy", {"HOME": "/srv/ada"})
 
 
 def moved(text: str, how: Move = WORK, *, name: str = "config.yaml", secrets: bool = False) -> str:
@@ -31,17 +31,17 @@ def moved(text: str, how: Move = WORK, *, name: str = "config.yaml", secrets: bo
 @pytest.mark.parametrize(
     ("value", "expected"),
     [
-        ("/home/ada/.hermes/profiles/work/x.db", "/home/ada/.hermes/profiles/copy/x.db"),
-        ("/home/ada/.hermes/profiles/work", "/home/ada/.hermes/profiles/copy"),
+        ("/srv/ada/.hermes/profiles/work/x.db", "/srv/ada/.hermes/profiles/copy/x.db"),
+        ("/srv/ada/.hermes/profiles/work", "/srv/ada/.hermes/profiles/copy"),
         ("~/.hermes/profiles/work/x.db", "~/.hermes/profiles/copy/x.db"),
         ("$HOME/.hermes/profiles/work/x", "$HOME/.hermes/profiles/copy/x"),
         ("${HOME}/.hermes/profiles/work/x", "${HOME}/.hermes/profiles/copy/x"),
-        ("sqlite:////home/ada/.hermes/profiles/work/x", "sqlite:////home/ada/.hermes/profiles/copy/x"),
-        ("run --db=/home/ada/.hermes/profiles/work/x -v", "run --db=/home/ada/.hermes/profiles/copy/x -v"),
-        ("/home/ada/.hermes/profiles/work2/x.db", None),
-        ("/home/ada/.hermes/profiles/work-2/x.db", None),
-        ("/mnt/home/ada/.hermes/profiles/work/x", None),
-        ("/home/ada/.hermes/plugins/x", None),
+        ("sqlite:////srv/ada/.hermes/profiles/work/x", "sqlite:////srv/ada/.hermes/profiles/copy/x"),
+        ("run --db=/srv/ada/.hermes/profiles/work/x -v", "run --db=/srv/ada/.hermes/profiles/copy/x -v"),
+        ("/srv/ada/.hermes/profiles/work2/x.db", None),
+        ("/srv/ada/.hermes/profiles/work-2/x.db", None),
+        ("/mnt/srv/ada/.hermes/profiles/work/x", None),
+        ("/srv/ada/.hermes/plugins/x", None),
         ("$HERMES_HOME/x.db", None),
         ("work", None),
     ],
@@ -55,11 +55,11 @@ def test_paths_into_a_named_home(value: str, expected: str | None) -> None:
 @pytest.mark.parametrize(
     ("value", "expected"),
     [
-        ("/home/ada/.hermes/x.db", "/home/ada/.hermes/profiles/copy/x.db"),
-        ("/home/ada/.hermes", "/home/ada/.hermes/profiles/copy"),
+        ("/srv/ada/.hermes/x.db", "/srv/ada/.hermes/profiles/copy/x.db"),
+        ("/srv/ada/.hermes", "/srv/ada/.hermes/profiles/copy"),
         ("~/.hermes/x.db", "~/.hermes/profiles/copy/x.db"),
-        ("/home/ada/.hermes/plugins/x", None),
-        ("/home/ada/.hermes2/x", None),
+        ("/srv/ada/.hermes/plugins/x", None),
+        ("/srv/ada/.hermes2/x", None),
     ],
 )
 def test_paths_into_the_default_home(value: str, expected: str | None) -> None:
@@ -71,7 +71,7 @@ def test_paths_into_the_default_home(value: str, expected: str | None) -> None:
 
 def test_only_what_must_change_does() -> None:
     """Comments, order, quotes and line ends stay."""
-    text = "# mine\r\nz: 1   # last\r\na: \"/home/ada/.hermes/profiles/work/x\"\r\nb: 'q'\r\n"
+    text = "# mine\r\nz: 1   # last\r\na: \"/srv/ada/.hermes/profiles/work/x\"\r\nb: 'q'\r\n"
     assert moved(text) == text.replace("profiles/work", "profiles/copy")
     assert moved("\ufeffapi_key: hunter2\nb: 1\n") == "\ufeffapi_key: ''\nb: 1\n"
     plain = "# mine\nmemory: {provider: x}\n"
@@ -128,8 +128,8 @@ def test_secrets_in_json() -> None:
 @pytest.mark.parametrize(
     ("text", "line", "reason"),
     [
-        ('a: 1\nb: "\\x2fhome/ada/.hermes/profiles/work/x"\n', 2, "safely"),
-        ("a: 1\nb: /home/ada/.hermes/profiles/other/../work/x\n", 2, "leads into the home of 'work'"),
+        ('a: 1\nb: "\\x2fsrv/ada/.hermes/profiles/work/x"\n', 2, "safely"),
+        ("a: 1\nb: /srv/ada/.hermes/profiles/other/../work/x\n", 2, "leads into the home of 'work'"),
         ("a:\n\t- 1\n", 2, "YAML"),
         ("- a\n- [\n", 3, "YAML"),
         ("a: &x hunter2\napi_key: *x\nb: &y {token: &z hunter3}\nc: *z\n", None, "YAML|safely"),
@@ -154,7 +154,7 @@ def test_json_that_cannot_be_read() -> None:
 
 def test_path_into_the_home_of_a_third_profile() -> None:
     """The default profile may point into another's home; a clone that would do so is refused."""
-    as_json = '{"b": "/home/ada/.hermes/profiles/other"}'
+    as_json = '{"b": "/srv/ada/.hermes/profiles/other"}'
     for text, name in [("a: 1\nb: ~/.hermes/profiles/other/x.db\n", "c.yaml"), (as_json, "c.json")]:
         with pytest.raises(ConfigError, match="points into the home of 'other'"):
             moved(text, DEFAULT, name=name)
@@ -172,9 +172,9 @@ def test_path_through_a_link(tmp_path: Path) -> None:
 
 def test_dotenv() -> None:
     """In a .env paths follow; every other line stays."""
-    text = "# mine\nexport DB='/home/ada/.hermes/profiles/work/a b.db' # x\nKEY=hunter2\n"
+    text = "# mine\nexport DB='/srv/ada/.hermes/profiles/work/a b.db' # x\nKEY=hunter2\n"
     result = move(Path(".env"), text.encode(), WORK, secrets=True)
     assert result.content.decode() == text.replace("profiles/work", "profiles/copy")
     assert dotenv.parse(result.content, Path())["KEY"] == "hunter2"
     with pytest.raises(ConfigError, match="DB"):
-        move(Path(".env"), b"DB=/home/ada/.hermes/profiles/x/../work/a\n", WORK, secrets=True)
+        move(Path(".env"), b"DB=/srv/ada/.hermes/profiles/x/../work/a\n", WORK, secrets=True)

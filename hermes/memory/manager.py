@@ -82,6 +82,7 @@ class MemoryManager:
         self._outgoing = Outgoing(
             self._registry, Handover(self._registry, redact=redact), journal, write_contexts
         )
+        self._last_words: tuple[Any, tuple[str, str]] | None = None
         self._recall = Recall(self._registry.note)
         self._tools = Tools(self._registry, self._outgoing.mask)
         self._told = mirroring.Told()
@@ -152,10 +153,11 @@ class MemoryManager:
     def on_turn_start(self, turn_number: int, message: str, **kwargs: Any) -> None:
         """A turn begins with the person's *message*."""
         self._starter.revive()
-        given = {"session_id": self.session_id, **kwargs}
+        words = self._words(message)
         for seat in self._usable("on_turn_start"):
-            said, facts = self._for(seat, (clean_text(message), detached(given)))
-            self._ask(seat, "on_turn_start", turn_number, said, **facts)
+            facts = self._for(seat, detached(kwargs)) if kwargs else {}
+            facts.setdefault("session_id", self.session_id)
+            self._ask(seat, "on_turn_start", turn_number, words[seat.external], **facts)
 
     def prefetch_all(self, query: str, *, session_id: str = "") -> str:
         """What is known about *query*: text for ``build_memory_context_block``, empty if nothing is.
@@ -163,26 +165,24 @@ class MemoryManager:
         An answer that comes too late is part of the next turn's, if that is in the same session.
         """
         self._starter.revive()
-        words = clean_text(query)
-        if not words:
+        words = self._words(query)
+        if not words[0]:
             return ""
         found = []
         for seat in self._usable("prefetch"):
             try:
-                found.append(self._recall.fetch(seat, self._for(seat, words), session_id or self.session_id))
+                found.append(self._recall.fetch(seat, words[seat.external], session_id or self.session_id))
             except Exception as exc:  # noqa: BLE001 - whatever a provider raises, the turn goes on
                 self._registry.note(seat, "prefetch", exc)
         return clean_recall("\n\n".join(found))
 
     def queue_prefetch_all(self, query: str, *, session_id: str = "") -> None:
         """A turn has ended: providers may warm up for the next. Does not wait for them."""
-        words = clean_text(query)
+        words = self._words(query)
         for seat in self._usable("queue_prefetch"):
             session = session_id or self.session_id
             try:
-                seat.post(
-                    "queue_prefetch", self._for(seat, words), within=self.limits.hook, session_id=session
-                )
+                seat.post("queue_prefetch", words[seat.external], within=self.limits.hook, session_id=session)
             except Exception as exc:  # noqa: BLE001 - whatever a provider raises, the turn goes on
                 self._registry.note(seat, "queue_prefetch", exc)
 
@@ -440,6 +440,14 @@ class MemoryManager:
 
     def _direct(self, hook: str) -> list[Seat]:
         return [seat for seat in self._usable(hook) if not seat.external]
+
+    def _words(self, text: Any) -> tuple[str, str]:
+        """*text* cleaned, and as an outside provider may see it. One text comes several times in a turn."""
+        known = self._last_words
+        if known is None or known[0] is not text:
+            cleaned = clean_text(text)
+            known = self._last_words = (text, (cleaned, self._outgoing.mask(cleaned)))
+        return known[1]
 
     def _for(self, seat: Seat, value: Any) -> Any:
         """*value* as *seat* may see it: an outside provider gets no secrets."""

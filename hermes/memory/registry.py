@@ -39,6 +39,7 @@ class Registry:
         self._loop = loop
         self._lock = threading.Lock()
         self._seats: tuple[Seat, ...] = ()
+        self._external: tuple[Seat, ...] = ()
         self._refused: list[Refused] = []
         self._noted: set[tuple[str, str, str]] = set()
         self.disabled = DisabledTools(disabled_tools)
@@ -49,7 +50,7 @@ class Registry:
     @property
     def external(self) -> tuple[Seat, ...]:
         """The seats of outside providers: none or one."""
-        return tuple(seat for seat in self._seats if seat.external)
+        return self._external
 
     @property
     def refused(self) -> tuple[Refused, ...]:
@@ -81,6 +82,7 @@ class Registry:
                 seat.turn.close()
                 return self._refuse(name, reason)
             self._seats = (*self._seats, seat) if seat.external else (seat, *self._seats)
+            self._external = tuple(seat for seat in self._seats if seat.external)
         return True
 
     def note_failure(self, name: str, reason: str) -> None:
