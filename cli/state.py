@@ -65,5 +65,10 @@ def confirm(question: str, *, yes: bool) -> None:
 
     sys.stderr.write(f"{question} [y/N] ")
     sys.stderr.flush()
-    if sys.stdin.readline().strip().lower() not in {"y", "yes"}:
+    try:
+        answer = sys.stdin.readline()
+    except KeyboardInterrupt:
+        sys.stderr.write("\n")
+        raise
+    if answer.strip().lower() not in {"y", "yes"}:
         raise typer.Abort

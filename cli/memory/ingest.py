@@ -97,7 +97,8 @@ def _tell(state: State, report: Report, provider: str, left: int) -> None:
         "durable": report.durable,
     }
     known = f", {report.known} were there already" if report.known else ""
-    emit(state, data, f"{report.taken} turns taken in from {conversations} conversations{known}")
+    taken = f"{_count(report.taken, 'turn')} taken in from {_count(conversations, 'conversation')}{known}"
+    emit(state, data, taken)
     for bad in report.malformed[:SHOWN]:
         note(state, f"left out: {bad.where}: {bad.reason}")
     if len(report.malformed) > SHOWN:
@@ -108,6 +109,10 @@ def _tell(state: State, report: Report, provider: str, left: int) -> None:
         raise HermesError(
             "nothing in it could be used", next_step='each line is a message: {"role", "content"}'
         )
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
 
 
 def _all_there(names: list[str]) -> None:

@@ -61,6 +61,8 @@ def clean_recall(text: str, *, limit: int = RECALL_LIMIT) -> str:
     """*text* without anything that looks like the fence, without repeated lines, cut visibly at *limit*."""
     if not isinstance(text, str) or not text.strip():
         return ""
+    if "\n" not in text and "<" not in text and text.isascii() and len(text) <= limit:
+        return text.strip()  # one plain line, the most frequent answer
     if not text.isascii():
         text = _SURROGATES.sub("\ufffd", text)
     return _cut(_without_repeats(_neutral(text)), limit)

@@ -7,6 +7,7 @@ refuses further calls at once, so that they never pile up behind it.
 from __future__ import annotations
 
 import contextvars
+import os
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -146,14 +147,17 @@ class Call:
 
     def wait(self, seconds: float) -> bool:
         """Wait for the end of the call, *seconds* at most; True once it has ended. Ctrl-C interrupts it."""
-        until = time.monotonic() + seconds
-        slice_ = min(max(seconds, 0.0), _SLICE)
-        while not self._done.acquire(timeout=slice_):
-            slice_ = min(until - time.monotonic(), _SLICE)
-            if slice_ <= 0:
-                return False
+        if not self._done.acquire(timeout=min(max(seconds, 0.0), _SLICE)) and not self._wait_on(seconds):
+            return False
         self._done.release()
         return True
+
+    def _wait_on(self, seconds: float) -> bool:
+        until = time.monotonic() + seconds - _SLICE
+        while (left := until - time.monotonic()) > 0:
+            if self._done.acquire(timeout=min(left, _SLICE)):
+                return True
+        return False
 
     def result(self) -> Any:
         """What the call returned. Raises what it raised, CallFailed for what is no Exception."""
@@ -194,6 +198,7 @@ class Lane:
         self._next: Call | None = None
         self._current: Call | None = None
         self._thread: threading.Thread | None = None
+        self._pid = 0
         self._closed = False
 
     def call(
@@ -211,9 +216,10 @@ class Lane:
         Raises CallTimedOut after *limit* seconds, CallStillRunning if the lane is held by an earlier call,
         LaneClosed, CallFailed, or the Exception that *fn* raised.
         """
-        until = self._clock() + limit
-        call = self.start(hook, fn, args, kwargs, limit=limit, context=context)
-        if not call.wait(until - self._clock()):
+        call = Call(hook, fn, args, kwargs or {}, context or contextvars.copy_context())
+        began = self._clock()
+        self._enter(call, limit, began, began + limit)
+        if not call.wait(limit if call.started == began else began + limit - self._clock()):
             raise CallTimedOut(hook, limit, call)
         return call.result()
 
@@ -234,11 +240,8 @@ class Lane:
         *limit*). Raises CallStillRunning and LaneClosed.
         """
         call = Call(hook, fn, args, kwargs or {}, context or contextvars.copy_context())
-        give_up = self._clock() + (limit if patience is None else patience)
-        while (busy := self._take(call, limit)) is not None:
-            now = self._clock()
-            if now >= busy.deadline or not busy.wait(min(give_up, busy.deadline) - now):
-                raise CallStillRunning(busy.hook, self._wall(busy.started))
+        began = self._clock()
+        self._enter(call, limit, began, began + (limit if patience is None else patience))
         return call
 
     def stuck(self) -> tuple[str, float] | None:
@@ -279,19 +282,25 @@ class Lane:
         thread.join(max(seconds, 0.0))
         return not thread.is_alive()
 
-    def _take(self, call: Call, limit: float) -> Call | None:
+    def _enter(self, call: Call, limit: float, now: float, give_up: float) -> None:
+        """Hand *call* over as soon as the lane is free, but not after *give_up*."""
+        while (busy := self._take(call, limit, now)) is not None:
+            if now >= busy.deadline or not busy.wait(min(give_up, busy.deadline) - now):
+                raise CallStillRunning(busy.hook, self._wall(busy.started))
+            now = self._clock()
+
+    def _take(self, call: Call, limit: float, now: float) -> Call | None:
         """Start *call* if the lane is free, else return the call that holds it."""
         with self._lock:
             if self._closed:
                 raise LaneClosed(self.name)
-            alive = self._thread is not None and self._thread.is_alive()
-            busy = self._current
-            if alive and busy is not None and not busy.finished:
-                return busy
-            if not alive:  # the first call, or the worker is gone: this is a forked child
+            if self._pid != os.getpid():  # the first call, or this is a forked child without the worker
                 self._revive()
-            call.started = self._clock()
-            call.deadline = call.started + limit
+            busy = self._current
+            if busy is not None and not busy.finished:
+                return busy
+            call.started = now
+            call.deadline = now + limit
             self._current = self._next = call
             self._wake.release()
             return None
@@ -301,7 +310,7 @@ class Lane:
         self._next = self._current = None
         thread = threading.Thread(target=self._work, args=(self._wake,), name=self.name, daemon=True)
         thread.start()
-        self._thread = thread
+        self._thread, self._pid = thread, os.getpid()
 
     def _work(self, wake: threading.Lock) -> None:
         while True:

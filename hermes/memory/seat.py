@@ -20,6 +20,7 @@ from hermes.memory.signatures import Members
 FIRST_RETRY, LAST_RETRY = 30.0, 600.0
 """Seconds until a failed start is tried again, doubling from the first to the last."""
 _MOST_RETURNED = 512
+_DEFAULTS = vars(MemoryProvider)
 
 
 class State(StrEnum):
@@ -42,6 +43,8 @@ class Seat:
         self.external = name != BUILTIN
         self.members = Members(provider)
         self.tools: dict[str, dict[str, Any]] = {}
+        self.usable = True
+        """True if it may be called: it is not starting, failed or closed."""
         self.state = State.NEW
         self.reason = ""
         self.context = contextvars.copy_context()
@@ -58,9 +61,14 @@ class Seat:
         self._skipped: dict[str, int] = {}
 
     @property
-    def usable(self) -> bool:
-        """True if it may be called: it is not starting, failed or closed."""
-        return self.state is State.READY or self.state is State.NEW
+    def state(self) -> State:
+        """Where the provider stands."""
+        return self._state
+
+    @state.setter
+    def state(self, state: State) -> None:
+        self._state = state
+        self.usable = state in (State.NEW, State.READY)
 
     @property
     def stores(self) -> bool:
@@ -70,9 +78,7 @@ class Seat:
     def implements(self, hook: str) -> bool:
         """True if the provider has *hook*, and not only the empty one of the base class."""
         member = getattr(self.provider, hook, None)
-        if not callable(member):
-            return False
-        return getattr(member, "__func__", None) is not getattr(MemoryProvider, hook, None)
+        return callable(member) and getattr(member, "__func__", None) is not _DEFAULTS.get(hook)
 
     def ask(self, hook: str, *args: Any, within: float, **keywords: Any) -> Any:
         """What the provider answers to *hook*, within so many seconds; the call of a turn.

@@ -53,7 +53,12 @@ class Starter:
     def revive(self) -> None:
         """Try a provider again whose start failed, when it is time for that; it joins at a later turn."""
         for seat in self._registry.external:
-            if seat.state is State.FAILED and self._hook and time.monotonic() >= seat.retry_at:
+            if (
+                not seat.usable
+                and seat.state is State.FAILED
+                and self._hook
+                and time.monotonic() >= seat.retry_at
+            ):
                 self._begin(seat, patience=0.0)
 
     def _begin(self, seat: Seat, patience: float | None = None) -> Call | None:

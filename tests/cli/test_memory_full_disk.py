@@ -64,4 +64,4 @@ def test_looking_goes_on(home: Path) -> None:
 def test_what_did_not_fit_is_taken_in_later(home: Path) -> None:
     """Turns that a full disk did not take are no duplicates when they are taken in once there is room."""
     on_a_full_disk(home, "memory", "ingest", stdin=LINE)
-    assert "1 turns taken in" in hermes("memory", "ingest", home=home, stdin=LINE).stdout
+    assert "1 turn taken in" in hermes("memory", "ingest", home=home, stdin=LINE).stdout

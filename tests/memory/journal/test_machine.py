@@ -11,7 +11,14 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule, run_state_machine_as_test
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
 
 from hermes.errors import PermanentError
 from hermes.memory.journal import Journal, Kind, Record
@@ -91,7 +98,12 @@ class JournalMachine(RuleBasedStateMachine):
         """A key that was used already changes nothing while it waits."""
         waiting = self.bench.journal.records(limit=1)
         if waiting:
-            assert self.bench.journal.append([turn("again", self._name(session), key=waiting[0].key)], open_sessions=False).records == 0
+            assert (
+                self.bench.journal.append(
+                    [turn("again", self._name(session), key=waiting[0].key)], open_sessions=False
+                ).records
+                == 0
+            )
 
     @precondition(lambda self: self.open)
     @rule(pick=st.randoms(use_true_random=False), then_switch=st.booleans())
@@ -191,7 +203,9 @@ class JournalMachine(RuleBasedStateMachine):
         assert last.undelivered() == 0
         assert {record.key for record in last.journal.records()} == self.poisoned
         self._check_ends()
-        assert last.journal.store.read(lambda con: con.execute("SELECT count(*) FROM session").fetchone()) == [(0,)]
+        assert last.journal.store.read(
+            lambda con: con.execute("SELECT count(*) FROM session").fetchone()
+        ) == [(0,)]
         last.journal.close()
         self.folder.cleanup()
 
@@ -199,7 +213,9 @@ class JournalMachine(RuleBasedStateMachine):
         for session in self.order:
             if session == "elsewhere":
                 continue
-            mine = [r for r in self.arrived if r.session_id == session and r.kind in (Kind.TURN, Kind.SESSION_END)]
+            mine = [
+                r for r in self.arrived if r.session_id == session and r.kind in (Kind.TURN, Kind.SESSION_END)
+            ]
             if mine:
                 assert any(r.kind is Kind.SESSION_END for r in mine), f"{session} never ended"
             for place, record in enumerate(mine):

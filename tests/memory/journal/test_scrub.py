@@ -18,7 +18,11 @@ SECRET = "the kiln code is 4711"
 
 def files_with(folder: Path, text: str) -> list[str]:
     """The files below *folder* in which *text* stands, plainly or as JSON writes it."""
-    needles = {text.encode(), json.dumps(text)[1:-1].encode(), json.dumps(text, ensure_ascii=False)[1:-1].encode()}
+    needles = {
+        text.encode(),
+        json.dumps(text)[1:-1].encode(),
+        json.dumps(text, ensure_ascii=False)[1:-1].encode(),
+    }
     return [
         file.name
         for file in sorted(folder.rglob("*"))
@@ -39,7 +43,13 @@ def test_a_text_leaves_every_record_and_every_byte(tmp_path: Path, text: str) ->
     bench.journal.append([turn(f"dead {text} .", "s2")])
     bench.settle()
     bench.active = []
-    bench.journal.append([turn(f"waits {text} .", "s3"), turn("nothing of it", "s3"), end("s3", [{"role": "user", "content": text}])])
+    bench.journal.append(
+        [
+            turn(f"waits {text} .", "s3"),
+            turn("nothing of it", "s3"),
+            end("s3", [{"role": "user", "content": text}]),
+        ]
+    )
     assert files_with(tmp_path, text)
     done = bench.journal.scrub(text)
     assert (done.changed, done.waiting, done.left) == (4, 0, ())

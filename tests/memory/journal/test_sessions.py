@@ -231,7 +231,9 @@ def test_turns_kept_for_the_end_hold_only_what_was_said(tmp_path: Path) -> None:
         {"role": "user", "content": "a"},
         {"role": "assistant", "content": "noted: a"},
     ]
-    kept = bench.journal.store.read(lambda con: con.execute("SELECT max(length(payload)) FROM record").fetchone())
+    kept = bench.journal.store.read(
+        lambda con: con.execute("SELECT max(length(payload)) FROM record").fetchone()
+    )
     assert kept[0][0] < 100
     bench.journal.close()
 
