@@ -69,7 +69,7 @@ def ingest(
     _tell(state, report, provider.name, left)
     if reason:
         raise StoreUnavailable(
-            path, f"{left} turns could not be kept: {reason}", next_step="make room, then again"
+            path, f"{_count(left, 'turn')} could not be kept: {reason}", next_step="make room, then again"
         )
 
 

@@ -202,12 +202,6 @@ class Outgoing:
             return False
         return not any(owed.get(seat.name) for seat in self._registry.external)
 
-    def _waits_for_one_that_is_out(self) -> bool:
-        """Something is owed to a provider that cannot be called now; the deliverer leaves it out."""
-        out = [seat.name for seat in self._registry.external if not seat.usable]
-        stats = self.stats() if out else None
-        return stats is not None and any(stats.undelivered_by_provider.get(name) for name in out)
-
     def wake(self) -> None:
         """A provider has joined, or a call has returned."""
         if self._deliverer is not None:
