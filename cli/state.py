@@ -38,8 +38,12 @@ class State:
         return self.hermes().resolve(self.profile, target=self.target_profile)
 
     def open(self) -> OpenProfile:
-        """Open the profile acted on; a context manager."""
-        return self.hermes().open(self.profile, target=self.target_profile)
+        """Open the profile acted on; a context manager. Settings that nothing reads are told once."""
+        me = self.hermes().open(self.profile, target=self.target_profile)
+        if not self.quiet and not self.json:
+            for problem in me.settings().warnings:
+                sys.stderr.write(f"note: {problem}\n")
+        return me
 
 
 def current(ctx: Any) -> State:

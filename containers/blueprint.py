@@ -107,7 +107,7 @@ def _manager(
         home=paths.home,
         profile=settings.profile.name,
         journal=journal,
-        limits=settings.memory.timeouts,
+        limits=settings.memory.timeouts_of(active_provider(settings) or ""),
         redact=settings.memory.redact,
         disabled_tools=settings.tools.disabled,
         hold=hold,

@@ -8,6 +8,7 @@ from typing import Any
 
 from hermes.errors import ConfigError, Problem, StoreUnavailable
 from hermes.profiles import Profile
+from hermes.settings import yaml_file
 from hermes.settings.layers import Layer, readers
 from hermes.settings.own import own_part, unknown
 
@@ -48,4 +49,8 @@ def problems_of(layer: Layer) -> list[Problem]:
     own = own_part(layer)
     _, mistakes = convert(own.sections)
     problems = [*own.wrong, *(own.problem(keys, what) for keys, what in mistakes), *unknown(own)]
+    for key, line in yaml_file.given_twice(layer.text) if layer.text else ():
+        problems.append(
+            Problem(key, "this key is given twice; the last one counts", layer.path, line, fatal=False)
+        )
     return sorted(problems, key=lambda problem: problem.line or 0)

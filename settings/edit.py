@@ -290,7 +290,7 @@ class _Edit:
             self._refuse(None, "the text holds half of a character (a lone surrogate)")
 
     def _readings(self, text: str) -> tuple[Any, Any]:
-        first, _ = yaml_file.parse(text.encode("utf-8", "surrogatepass"), self.path)
+        first, _ = yaml_file.parse(text.encode("utf-8", "surrogatepass"), self.path, own=None)
         try:
             return first, YAML(typ="safe", pure=True).load(text) or {}
         except YAMLError as exc:

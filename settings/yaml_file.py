@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Sequence
+from collections.abc import Collection, Hashable, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ import yaml
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from hermes.errors import ConfigError, Problem
+from hermes.settings.schema import OWN
 
 if yaml.__with_libyaml__:
     from yaml import CSafeLoader as _Base
@@ -40,8 +41,11 @@ class _Loader(_Base):
         return super().construct_mapping(node, deep)
 
 
-def parse(raw: bytes, path: Path | None) -> tuple[dict[Any, Any], str]:
+def parse(raw: bytes, path: Path | None, own: Collection[str] | None = OWN) -> tuple[dict[Any, Any], str]:
     """The mapping that *raw* holds, and its text. An empty file is an empty mapping.
+
+    A key that is given twice in one of the sections *own* (None: anywhere) is a mistake; elsewhere the last
+    one counts, as it does for the programs that those sections belong to.
 
     Raises ConfigError, with the line, for anything that is not one YAML mapping in UTF-8.
     """
@@ -59,8 +63,8 @@ def parse(raw: bytes, path: Path | None) -> tuple[dict[Any, Any], str]:
     finally:
         if loader is not None:
             loader.dispose()
-    if loader.twice:
-        raise ConfigError([Problem(key, "this key is given twice", path, line) for key, line in loader.twice])
+    if twice := [found for found in loader.twice if own is None or _section_at(text, found[1]) in own]:
+        raise ConfigError([Problem(key, "this key is given twice", path, line) for key, line in twice])
     if data is None:
         return {}, text
     if not isinstance(data, dict):
@@ -69,6 +73,16 @@ def parse(raw: bytes, path: Path | None) -> tuple[dict[Any, Any], str]:
     if "*" in text and "&" in text:
         _refuse_endless(data, path)
     return data, text
+
+
+def given_twice(text: str) -> list[tuple[str, int]]:
+    """The keys of a file that parses that stand in one mapping twice, each with its line."""
+    loader = _Loader(text)
+    try:
+        loader.get_single_data()
+        return loader.twice
+    finally:
+        loader.dispose()
 
 
 def decode(raw: bytes, path: Path | None) -> str:
@@ -96,6 +110,14 @@ def line_of(text: str, keys: Sequence[Any]) -> int | None:
             break
         line, node = found[0].start_mark.line + 1, found[1]
     return line
+
+
+def _section_at(text: str, line: int) -> str:
+    """The key of the first level that *line* stands at or below."""
+    root = _composed(text)
+    keys = [key for key, _ in root.value] if isinstance(root, MappingNode) else []
+    above = [key.value for key in keys if key.start_mark.line + 1 <= line]
+    return str(above[-1]) if above else ""
 
 
 @lru_cache(maxsize=8)

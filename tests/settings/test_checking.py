@@ -218,9 +218,13 @@ def test_check_goes_on_after_a_file_that_cannot_be_read(write: Write) -> None:
 
 
 def test_check_names_every_key_given_twice(write: Write) -> None:
-    """With the line of the second."""
-    problems = check(write("a: 1\na: 2\nb:\n  c: 1\n  c: 2\n"), environ={})
-    assert [(p.key, p.line) for p in problems] == [("a", 2), ("c", 5)]
+    """With the line of the second; in a section of another host it stops nothing, and the last one counts."""
+    profile = write("a: 1\na: 2\nb:\n  c: 1\n  c: 2\n")
+    problems = check(profile, environ={})
+    assert [(p.key, p.line, p.fatal) for p in problems] == [("a", 2, False), ("c", 5, False)]
+    assert load(profile, environ={}).merged["b"] == {"c": 2}
+    (own,) = check(write("memory:\n  redact: true\n  redact: false\n"), environ={})
+    assert (own.key, own.line, own.fatal) == ("redact", 3, True)
 
 
 def test_no_message_shows_a_secret(write: Write) -> None:

@@ -164,7 +164,7 @@ def test_overrides_from_code_are_values(profile: Profile) -> None:
         (b"memory:\n\tprovider: x\n", 2, "tab"),
         (b"memory:\n  provider: 'x\n", 3, "not YAML"),
         (b"a: 1\nmemory: {provider: [}\n", 2, "not YAML"),
-        (b"a: 1\nb: 1\na: 2\n", 3, "twice"),
+        (b"memory: {}\nb: 1\nmemory: {}\n", 3, "twice"),
         (b"a: caf\xe9\n", 1, "UTF-8"),
         (b"a: 1\n---\nb: 2\n", 2, "document"),
         (b"a: 1\nb: \x07\n", 2, "does not allow"),
