@@ -24,6 +24,9 @@ def start(me: OpenProfile) -> MemoryManager:
     """The manager of *me*, started for a command that writes."""
     manager = me.memory_manager()
     manager.initialize_all(SESSION, platform="cli")
+    if me.paths().journal.exists():  # a command is no conversation: nobody is to be told of its end
+        for provider in manager.providers:
+            me.journal().close_session(provider.name, SESSION)
     return manager
 
 

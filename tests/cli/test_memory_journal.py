@@ -118,3 +118,17 @@ def test_switching_provider_keeps_what_is_owed_to_the_old_one(home: Path) -> Non
     leave(home, "The kiln is in Hall C.")
     hermes("config", "set", "memory.provider", "", home=home)
     assert "kept for local" in hermes("memory", "status", home=home).stdout
+
+
+def test_a_command_leaves_no_session_behind(home: Path) -> None:
+    """A session of the next program is the first that the provider is told the end of."""
+    for text in ("x is y", "y is z"):
+        hermes("memory", "add", text, home=home)
+    provider = RecordingProvider("local")
+    with Hermes(environ={}, home=home).override(memory_provider=provider).open() as me:
+        manager = me.memory_manager()
+        manager.initialize_all("s1")
+        manager.sync_all("The kiln is in Hall C.", "Noted.")
+        manager.on_session_end([])
+        assert manager.flush_pending(10)
+    assert [len(end["messages"]) for end in provider.named("on_session_end")] == [2]
