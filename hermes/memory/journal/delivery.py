@@ -165,6 +165,7 @@ class Deliverer:
             self._chores(now)
         found = self._next(now) if self._leads else None
         if self._outbox.needs_lease:  # another process has made the file meanwhile
+            self._batches.clear()
             return 0.0
         if found is None:
             with self._looked:

@@ -6,8 +6,8 @@ Every function writes within the transaction that it is given.
 from __future__ import annotations
 
 import functools
-import hashlib
 import sqlite3
+import uuid
 from collections.abc import Collection
 
 from hermes.memory.journal.encoding import Row, dump
@@ -142,9 +142,9 @@ def orphans(
     """
     ends = []
     open_ones = con.execute(
-        "SELECT provider, session, owner, opened, linger FROM session WHERE ending = ''"
+        "SELECT provider, session, owner, linger FROM session WHERE ending = ''"
     ).fetchall()
-    for provider, session, holder, opened, linger in open_ones:
+    for provider, session, holder, linger in open_ones:
         if provider not in providers or holder == owner.id or time < linger:
             continue
         if not watch.is_gone(con, holder, now, SILENCE):
@@ -152,10 +152,8 @@ def orphans(
         if _nothing_was_said(con, provider, session):
             con.execute("DELETE FROM session WHERE provider = ? AND session = ?", (provider, session))
             continue
-        mark = hashlib.blake2b(f"{session}\0{opened}".encode(), digest_size=12).hexdigest()
-        ends.append(
-            Row(provider, session, Kind.SESSION_END.value, f"end-{mark}", time, "", dump({"messages": []}))
-        )
+        key = f"end-{uuid.uuid4().hex}"  # written once, with the session: the same again is another end
+        ends.append(Row(provider, session, Kind.SESSION_END.value, key, time, "", dump({"messages": []})))
     return ends
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -65,7 +66,7 @@ def test_waits_grow_and_have_a_bound(bench: Bench) -> None:
     bench.taker.refuse = refuse
     bench.journal.append([turn("0")])
     bench.run(3600)
-    waits = [later - sooner for sooner, later in zip(moments, moments[1:], strict=False)]
+    waits = [later - sooner for sooner, later in pairwise(moments)]
     assert waits[0] < 1.6
     assert all(wait <= 301 for wait in waits)
     assert max(waits) > 140
@@ -281,7 +282,7 @@ def test_a_call_that_still_runs_counts_as_no_attempt(bench: Bench) -> None:
 @pytest.mark.parametrize("error", [SystemExit(3), KeyboardInterrupt(), RecursionError(), MemoryError()])
 def test_whatever_a_provider_raises_is_a_failure_like_any_other(bench: Bench, error: BaseException) -> None:
     """An exit or an interrupt raised by a provider ends neither the delivery nor the process."""
-    raised = []
+    raised: list[int] = []
     bench.taker.refuse = lambda record: None if raised else raised.append(1) or error  # type: ignore[func-returns-value]
     bench.journal.append([turn("0")])
     bench.run(10)
@@ -293,7 +294,7 @@ def test_the_end_comes_before_the_switch_and_the_switch_before_the_new(bench: Be
     bench.journal.append([turn("old")])
     bench.journal.append([end(), switch("s1", "s2")])
     bench.journal.append([turn("new", "s2"), turn("elsewhere", "s9")])
-    tries = []
+    tries: list[int] = []
     bench.taker.refuse = lambda r: (
         down(r) if r.kind is Kind.SESSION_END and len(tries) < 3 and tries.append(1) is None else None  # type: ignore[func-returns-value]
     )
@@ -405,7 +406,7 @@ def test_flush_of_a_slow_provider_keeps_to_its_time(tmp_path: Path) -> None:
     """A call that does not return cannot hold the caller."""
     release = threading.Event()
     taker = Taker()
-    taker.refuse = lambda record: release.wait(60) and None
+    taker.refuse = lambda record: None if release.wait(60) else TimeoutError()
     with Threaded(tmp_path / "journal.db", taker) as it:
         it.journal.append([turn("0")])
         assert not it.deliverer.flush(0.2)
@@ -429,7 +430,12 @@ def test_stop_says_what_is_left_and_what_is_stuck(tmp_path: Path) -> None:
     """Behind a call that hangs, stopping keeps to its time and names it; nothing is lost."""
     started, release = threading.Event(), threading.Event()
     taker = Taker()
-    taker.refuse = lambda record: started.set() or (release.wait(60) and None)  # type: ignore[func-returns-value]
+
+    def hang(record: Record) -> BaseException | None:
+        started.set()
+        return None if release.wait(60) else TimeoutError()
+
+    taker.refuse = hang
     journal = Journal(tmp_path / "journal.db")
     deliverer = Deliverer(journal, taker, providers=lambda: [PROVIDER])
     deliverer.start()
@@ -488,7 +494,7 @@ def test_a_journal_in_memory_delivers_as_well(tmp_path: Path) -> None:
     """Without a file the same rules hold for as long as the process lives."""
     bench = Bench(None, Taker())
     bench.journal.append([turn("0"), turn("1"), end()])
-    fails = []
+    fails: list[int] = []
     bench.taker.refuse = lambda record: None if fails else fails.append(1) or down(record)  # type: ignore[func-returns-value]
     bench.run(20)
     assert bench.taker.kinds() == ["turn s1", "turn s1", "session_end s1"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import sqlite3
 from pathlib import Path
@@ -24,6 +23,11 @@ def listing(folder: Path) -> dict[str, tuple[int, int, bytes]]:
     }
 
 
+def names_in(folder: Path) -> set[str]:
+    """The names of the files in *folder*."""
+    return {file.name for file in folder.iterdir()}
+
+
 def test_without_a_journal_there_is_nothing_to_see(tmp_path: Path) -> None:
     """None, and neither the file nor its folder is made."""
     with peek(tmp_path / "home" / "journal.db") as view:
@@ -36,7 +40,7 @@ def test_a_closed_journal_is_read_without_a_trace(tmp_path: Path) -> None:
     with Journal(tmp_path / "journal.db") as journal:
         journal.append([turn("a", at=5.0), turn("b", provider="other")])
         expected = journal.stats()
-    names = set(os.listdir(tmp_path))
+    names = names_in(tmp_path)
     before = listing(tmp_path)
     with peek(tmp_path / "journal.db") as view:
         assert view is not None
@@ -48,14 +52,14 @@ def test_a_closed_journal_is_read_without_a_trace(tmp_path: Path) -> None:
         assert view.get(1) is not None
         assert view.get(99) is None
     assert listing(tmp_path) == before
-    assert set(os.listdir(tmp_path)) == names
+    assert names_in(tmp_path) == names
 
 
 def test_a_journal_in_use_is_read_as_it_is_now(tmp_path: Path) -> None:
     """What another opener has only in its write-ahead log is seen, and it can go on writing meanwhile."""
     with Journal(tmp_path / "journal.db") as journal:
         journal.append([turn("a")])
-        names = set(os.listdir(tmp_path))
+        names = names_in(tmp_path)
         with peek(tmp_path / "journal.db") as view:
             assert view is not None
             assert view.stats().undelivered == 1
@@ -64,7 +68,7 @@ def test_a_journal_in_use_is_read_as_it_is_now(tmp_path: Path) -> None:
         with peek(tmp_path / "journal.db") as view:
             assert view is not None
             assert view.stats().undelivered == 2
-        assert set(os.listdir(tmp_path)) == names
+        assert names_in(tmp_path) == names
 
 
 def test_what_a_killed_process_left_is_read_without_recovering_it(tmp_path: Path) -> None:
@@ -79,7 +83,7 @@ def test_what_a_killed_process_left_is_read_without_recovering_it(tmp_path: Path
         assert view is not None
         assert view.stats().undelivered == 1
     assert listing(tmp_path / "home") == before
-    assert set(os.listdir(tmp_path / "home")) == {"journal.db", "journal.db-wal"}
+    assert names_in(tmp_path / "home") == {"journal.db", "journal.db-wal"}
 
 
 def test_an_empty_file_is_no_journal_yet(tmp_path: Path) -> None:
@@ -92,10 +96,10 @@ def test_an_empty_file_is_no_journal_yet(tmp_path: Path) -> None:
 def test_a_damaged_file_is_told_and_left(tmp_path: Path) -> None:
     """Looking repairs nothing; it says what is wrong and what happens next."""
     (tmp_path / "journal.db").write_bytes(b"nonsense" * 1000)
-    with pytest.raises(StoreUnavailable, match="journal.db") as caught, peek(tmp_path / "journal.db"):
+    with pytest.raises(StoreUnavailable, match="journal") as caught, peek(tmp_path / "journal.db"):
         pass
     assert "salvaged" in caught.value.next_step
-    assert os.listdir(tmp_path) == ["journal.db"]
+    assert names_in(tmp_path) == {"journal.db"}
 
 
 def test_a_journal_without_a_write_ahead_log_is_read(tmp_path: Path) -> None:

@@ -80,7 +80,7 @@ def check_kills(tmp_path: Path, kills: int, seed: int) -> None:
     safe = killed_at_random(tmp_path, kills, seed, "stored")
     bench = Bench(tmp_path / "journal.db", Taker())
     backend = Backend(tmp_path / "store.db")
-    bench.taker.refuse = lambda record: None if backend(record) else None
+    bench.taker.refuse = lambda record: None if backend(record) is Sent.STORED else RuntimeError()
     bench.settle()
     assert bench.undelivered() == 0
     bench.journal.close()

@@ -1,4 +1,4 @@
-"""What a crash, a cut of the power or a damaged disk leaves behind opens again, and nothing that can be read is lost."""
+"""What a crash, a power cut or a damaged disk leaves behind opens again; nothing that can be read is lost."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_a_log_cut_at_any_byte_recovers(tmp_path: Path, seed: int) -> None:
         whole = copy(tmp_path / "journal.db", tmp_path / "whole")
     log = (tmp_path / "whole" / "journal.db-wal").read_bytes()
     rng = random.Random(seed)
-    cuts = sorted(rng.sample(range(len(log)), 25)) + [0, 1, 31, 32, 33, len(log) - 1, len(log)]
+    cuts = [*rng.sample(range(len(log)), 25), 0, 1, 31, 32, 33, len(log) - 1, len(log)]
     last = -1
     for cut in sorted(cuts):
         folder = tmp_path / f"cut{cut}"

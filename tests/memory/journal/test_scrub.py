@@ -113,7 +113,7 @@ def test_an_addition_that_waits_is_never_told(tmp_path: Path) -> None:
 
 
 def test_a_removal_that_waits_is_told_and_then_forgotten(tmp_path: Path) -> None:
-    """The provider must be told what to forget: that record keeps the text until it is delivered, then no byte is left."""
+    """The provider must be told what to forget: that record keeps the text until it is delivered, and no longer."""
     bench = Bench(tmp_path / "journal.db", Taker())
     bench.active = []
     bench.journal.append([turn(f"I said {SECRET}"), write("remove", SECRET)])
