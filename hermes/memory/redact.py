@@ -103,7 +103,9 @@ def find_secrets(text: str) -> set[str]:
 
 
 def _is_plain(text: str) -> bool:
-    """True for words without digits, quotes and signs, of which every secret has at least one."""
+    """True for words without digits, quotes and signs, of which every secret but a bearer token has one."""
+    if "earer" in text:
+        return False
     for mark in (" ", "\n", ",", "?", "!"):
         text = text.replace(mark, "")
     return text.isalpha() and "AKIA" not in text and "ASIA" not in text
