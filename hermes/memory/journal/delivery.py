@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import threading
@@ -60,16 +61,18 @@ class Deliverer:
         self._leads = False
         self._due = {"chores": 0.0, "beat": 0.0, "purge": 0.0}
         self._sending = ""
+        self._unsynced = False
         self._start_over()
 
     def _start_over(self) -> None:
         self._pid = os.getpid()
         self._thread: threading.Thread | None = None
-        self._woken = threading.Event()
+        self._bell = threading.Lock()  # free when it has rung: half the price of an Event on the turn
         self._looked = threading.Condition()  # guards the two numbers below
         self._hurries = 0
         self._looks = 0  # the hurries after which nothing more could be sent
         self._hurried = 0
+        self._freed = 0  # how often a provider that was stuck could be called again
         self._stopping = False
 
     # -- the thread --------------------------------------------------------------------------------------
@@ -86,10 +89,12 @@ class Deliverer:
     def wake(self) -> None:
         """There is something new, or a call that was stuck has returned."""
         for circuit in list(self._circuits.values()):
-            circuit.stuck_until = 0.0
+            if circuit.stuck_until:
+                circuit.stuck_until = 0.0
+                self._freed += 1
         if self._thread is not None and self._pid != os.getpid():
             self.start()  # this is a forked child
-        self._woken.set()
+        self._ring()
 
     def flush(self, timeout: float) -> bool:
         """Try everything now and wait, *timeout* seconds at most; whether nothing is left undelivered.
@@ -102,6 +107,7 @@ class Deliverer:
                 self._hurries += 1
                 mine = self._hurries
             self.wake()
+            freed = self._freed
             with self._looked:
                 looked = self._looked.wait_for(
                     lambda mine=mine: self._looks >= mine or self._stopping,  # type: ignore[misc]
@@ -111,7 +117,8 @@ class Deliverer:
                 left = self._outbox.undelivered(self._providers())
             except HermesError:
                 return False
-            waits = not self._leads or any(circuit.stuck_until for circuit in list(self._circuits.values()))
+            stuck = any(circuit.stuck_until for circuit in list(self._circuits.values()))
+            waits = not self._leads or stuck  # it may have returned just now
             if left <= 0 or not looked or self._stopping or not waits or time.monotonic() >= end:
                 return left <= 0
             time.sleep(
@@ -121,7 +128,7 @@ class Deliverer:
     def stop(self, timeout: float) -> DrainState:
         """End the thread within *timeout* seconds, let another process deliver, and say what is left."""
         self._stopping = True
-        self._woken.set()
+        self._ring()
         thread = self._thread
         if thread is not None and thread is not threading.current_thread():
             thread.join(max(0.0, timeout))
@@ -145,8 +152,12 @@ class Deliverer:
                 self._log.exception("delivery failed")
                 pause = STUCK_POLL
             if pause > 0 and not self._stopping:
-                self._woken.wait(pause)
-            self._woken.clear()
+                self._bell.acquire(timeout=pause)
+
+    def _ring(self) -> None:
+        if self._bell.locked():
+            with contextlib.suppress(RuntimeError):  # another thread rang at the same moment
+                self._bell.release()
 
     # -- one thing at a time -----------------------------------------------------------------------------
 
@@ -168,11 +179,15 @@ class Deliverer:
             self._batches.clear()
             return 0.0
         if found is None:
+            if self._unsynced:
+                self._unsynced = False
+                self._outbox.sync()
             with self._looked:
                 self._looks = seen
                 self._looked.notify_all()
             return self._pause(now)
         self._deliver(found)
+        self._unsynced = True
         return 0.0
 
     def _chores(self, now: float) -> None:

@@ -102,6 +102,11 @@ class Outbox:
             with contextlib.suppress(sqlite3.Error, OSError):  # the next write says what is wrong
                 disk.checkpoint()
 
+    def sync(self) -> None:
+        """Bring the outcomes to the disk itself, here rather than with the next turn."""
+        if self._store.disk is not None:
+            self._store.disk.sync_log()
+
     def _if_possible(self, change: Callable[[sqlite3.Connection], int], *, durable: bool = False) -> None:
         """Run *change* if there is a file that takes it: it is done again later in any case."""
         if self._store.disk is not None:
@@ -133,8 +138,9 @@ class Outbox:
 
     def held_back_by(self, provider: str, candidate: Candidate) -> str | None:
         """The session that must first switch to that of *candidate*, if one has yet to."""
+        settled = [key for name, key in self._settled if name == provider]
         found = self._store.read(
-            lambda con: queries.held_back_by(con, provider, candidate.session, candidate.seq, ATTEMPTS)
+            lambda con: queries.held_back_by(con, provider, candidate, ATTEMPTS, settled)
         )
         return next((session for session in found if session is not None), None)
 

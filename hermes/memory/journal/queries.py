@@ -116,11 +116,23 @@ def sessions_waiting(con: sqlite3.Connection, provider: str, sessions: Iterable[
     }
 
 
-def held_back_by(con: sqlite3.Connection, provider: str, session: str, seq: int, patience: int) -> str | None:
-    """The session whose switch to *session* must be delivered before *seq*, until *patience* attempts failed."""
+def held_back_by(
+    con: sqlite3.Connection,
+    provider: str,
+    candidate: Candidate,
+    patience: int,
+    settled: Collection[str],
+) -> str | None:
+    """The session whose switch must be delivered before *candidate*, until *patience* attempts failed.
+
+    *settled*: the keys of records that were delivered although the file still says that they wait.
+    """
+    leave_out = "AND key NOT IN (SELECT value FROM json_each(?)) " if settled else ""
+    values = (json.dumps(list(settled)),) if settled else ()
     switch = con.execute(
-        "SELECT session FROM record WHERE provider = ? AND opens = ? AND state = 'pending' AND seq < ? LIMIT 1",
-        (provider, session, seq),
+        "SELECT session FROM record WHERE provider = ? AND opens = ? AND state = 'pending' AND seq < ? "  # noqa: S608
+        f"{leave_out}LIMIT 1",
+        (provider, candidate.session, candidate.seq, *values),
     ).fetchone()
     if switch is None:
         return None

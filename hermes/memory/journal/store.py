@@ -24,6 +24,8 @@ Change = Callable[[sqlite3.Connection], T]
 
 TROUBLE = (sqlite3.Error, OSError, HermesError)
 NO_FILE = "there is no journal file"
+HELD_FROM = 1 << 40
+"""Where the places of records in memory begin: whatever lies in the file is older."""
 
 
 @attrs.define(eq=False)
@@ -224,7 +226,7 @@ class Store:
 
     def _keep_in_memory(self, jobs: Iterable[Job]) -> None:
         if self._memory is None:
-            self._memory = Database(None)
+            self._memory = _held_records()
         for job in jobs:
             try:
                 with self._memory.transaction(durable=False) as con:
@@ -299,6 +301,13 @@ class Store:
         if child:
             self._let_go()
             self._start_over()
+
+
+def _held_records() -> Database:
+    memory = Database(None)
+    with memory.transaction(durable=False) as con:
+        con.execute("INSERT INTO sqlite_sequence (name, seq) VALUES ('record', ?)", (HELD_FROM,))
+    return memory
 
 
 def _nothing(_con: sqlite3.Connection) -> int:

@@ -17,7 +17,7 @@ import pytest
 from hermes.errors import StoreUnavailable
 from hermes.memory.journal import Journal, Kind, State
 from hermes.memory.journal import database as database_module
-from tests.memory.journal.support import Bench, Taker, end, turn
+from tests.memory.journal.support import Bench, Taker, end, switch, turn
 from tests.support import give_to_nobody, unprivileged
 
 
@@ -154,6 +154,60 @@ def test_an_end_kept_in_memory_is_not_owed_twice(tmp_path: Path) -> None:
         later.journal.close()
 
     in_child(check)
+
+
+def test_an_end_that_is_only_in_memory_has_every_turn(tmp_path: Path) -> None:
+    """An end that comes while the disk is full is delivered with the turns in the file and those in memory."""
+
+    def check() -> None:
+        bench = Bench(tmp_path / "journal.db", Taker())
+        with full_disk(200_000):
+            full = fill(bench.journal)
+            assert not bench.journal.append([end("s1")]).durable
+            bench.run(20)
+            assert bench.taker.got[-1].kind is Kind.SESSION_END
+            assert len(bench.taker.got[-1].payload["messages"]) == 2 * full
+        bench.journal.close()
+
+    in_child(check)
+
+
+def test_a_turn_that_is_only_in_memory_waits_for_a_switch_in_the_file(tmp_path: Path) -> None:
+    """What is held in memory is newer than all that is in the file, and passes no boundary there."""
+
+    def check() -> None:
+        taker = Taker()
+        bench = Bench(tmp_path / "journal.db", taker)
+        bench.journal.append([turn("0", "old"), end("old"), switch("old", "new")])
+        taker.refuse = lambda record: ConnectionError("no") if record.session_id == "old" else None
+        with full_disk(200_000):
+            fill(bench.journal)
+            assert not bench.journal.append([turn("first", "new")]).durable
+            bench.run(20)
+            assert taker.said("new") == []
+            taker.refuse = lambda record: None
+            bench.run(600)
+            assert taker.kinds()[-4:] == ["turn old", "session_end old", "session_switch old", "turn new"]
+        bench.journal.close()
+
+    in_child(check)
+
+
+def test_a_file_that_may_not_grow_is_a_full_disk_too(tmp_path: Path) -> None:
+    """Where SQLite itself says that there is no room, turns are held and written in order later."""
+    with Journal(tmp_path / "journal.db") as journal:
+        journal.append([turn("0 first")])
+        disk = journal.store.disk
+        assert disk is not None
+        with disk.transaction(durable=False) as con:
+            (pages,) = con.execute("PRAGMA page_count").fetchone()
+            con.execute(f"PRAGMA max_page_count = {pages + 5}")
+        full = fill(journal, 1)
+        assert "full" in journal.stats().trouble
+        with disk.transaction(durable=False) as con:
+            con.execute("PRAGMA max_page_count = 1000000")
+        assert journal.append([turn(f"{full}")]).durable
+        assert numbers(journal) == list(range(full + 1))
 
 
 def test_a_read_only_file_keeps_turns_in_memory() -> None:
