@@ -118,7 +118,7 @@ class Deliverer:
             except HermesError:
                 return False
             stuck = any(circuit.stuck_until for circuit in list(self._circuits.values()))
-            waits = not self._leads or stuck  # it may have returned just now
+            waits = not self._leads or stuck or freed != self._freed  # it may have returned just now
             if left <= 0 or not looked or self._stopping or not waits or time.monotonic() >= end:
                 return left <= 0
             time.sleep(

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from hermes.memory.journal import Deliverer, Journal, Record
+from hermes.memory.lanes import CallStillRunning
 from tests.memory.journal.support import PROVIDER, Taker, turn
 
 
@@ -66,18 +67,14 @@ def test_flush_of_a_slow_provider_keeps_to_its_time(tmp_path: Path) -> None:
 def test_flush_goes_on_when_a_stuck_call_returns_while_it_looks(tmp_path: Path) -> None:
     """A call that comes back just after the provider was found stuck is no reason to give up."""
     taker = Taker()
-    tries: list[int] = []
-
-    def refuse(record: Record) -> BaseException | None:
-        tries.append(1)
-        return CallStillRunning("sync_turn", 0.0) if len(tries) == 1 else None
-
-    taker.refuse = refuse
+    returned = threading.Event()
+    taker.refuse = lambda record: None if returned.is_set() else CallStillRunning("sync_turn", 0.0)
     with Journal(tmp_path / "journal.db") as journal:
         journal.append([turn("0")])
 
         def providers() -> list[str]:
             if threading.current_thread() is threading.main_thread():  # flush counts what is left
+                returned.set()
                 deliverer.wake()
             return [PROVIDER]
 
