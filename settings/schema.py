@@ -84,7 +84,7 @@ class JournalSettings:
     max_size: Size = attrs.field(default=1 << 30, validator=_positive)
     """Bytes above which status warns; nothing undelivered is ever deleted."""
     keep_handed_over: Duration = attrs.field(default=7 * 86400.0, validator=_not_negative)
-    """Seconds for which a record that was accepted, not confirmed, is kept."""
+    """Seconds from the handover for which a record that was accepted is kept at least, confirmed or not."""
 
 
 @attrs.frozen
