@@ -1,16 +1,22 @@
-"""What the journal costs, and what is lost: every figure beside a plain one taken in the same run.
+"""What the journal costs, what is lost, and whom a provider that hangs holds up.
 
-``--kills N`` for more than the usual ten processes that are killed.
+Every figure stands beside a plain one that was taken in the same run: what a disk takes to flush decides most
+of them. ``--kills N`` for more than the usual ten processes that are killed, ``--quick`` for a look in half a
+minute, ``--folder`` for another disk than that of temporary files.
 """
 
 from __future__ import annotations
 
 import argparse
+import atexit
 import contextlib
+import logging
 import os
 import queue
 import random
 import resource
+import shutil
+import signal
 import sqlite3
 import statistics
 import subprocess
@@ -22,8 +28,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from hermes.errors import HermesError
 from hermes.memory.journal import Deliverer, Entry, Journal, Kind, Record, Sent
 from hermes.memory.journal.circuit import Backoff
+from hermes.memory.journal.records import new_key
 from hermes.memory.lanes import Limits
 from hermes.memory.manager import MemoryManager
 from hermes.testing import RecordingProvider
@@ -37,7 +45,7 @@ TURNS, PACE, DELIVERY = 50, 0.004, 0.02
 def entry(session: str = "s1", number: int = 0) -> Entry:
     """A turn of ordinary length."""
     payload = {"user": f"{number} {SAID}", "assistant": SAID, "messages": None}
-    return Entry(Kind.TURN, PROVIDER, session, payload, os.urandom(8).hex(), time.time())
+    return Entry(Kind.TURN, PROVIDER, session, payload, new_key(), time.time())
 
 
 class Quiet(RecordingProvider):
@@ -48,10 +56,12 @@ class Quiet(RecordingProvider):
 
 
 @contextlib.contextmanager
-def folder() -> Iterator[Path]:
-    """A folder on the disk that this file lies on."""
-    with tempfile.TemporaryDirectory(dir=Path.cwd(), prefix=".bench-") as name:
-        yield Path(name)
+def folder(where: str | None) -> Iterator[Path]:
+    """A folder in *where* that is gone afterwards, also when this process is told to end."""
+    path = Path(tempfile.mkdtemp(dir=where, prefix="hermes-bench-"))
+    atexit.register(shutil.rmtree, path, ignore_errors=True)
+    yield path
+    shutil.rmtree(path, ignore_errors=True)
 
 
 def timed(action: Callable[[], object]) -> float:
@@ -61,9 +71,9 @@ def timed(action: Callable[[], object]) -> float:
     return time.perf_counter() - start
 
 
-def bare(home: Path) -> Callable[[], object]:
+def bare(path: Path) -> Callable[[], object]:
     """One row of the same size committed with synchronous=FULL, and nothing else."""
-    con = sqlite3.connect(home / "bare.db", isolation_level=None)
+    con = sqlite3.connect(path, isolation_level=None)
     con.execute("PRAGMA journal_mode = WAL")
     con.execute("PRAGMA synchronous = FULL")
     con.execute("CREATE TABLE t (a INTEGER PRIMARY KEY, b TEXT)")
@@ -77,43 +87,46 @@ def bare(home: Path) -> Callable[[], object]:
     return commit
 
 
-def cost_of_one(home: Path, rounds: int = 1500) -> None:
-    """One turn against one bare commit, taken in turn."""
+def cost_of_one(home: Path, quick: bool) -> None:
+    """One turn against one bare commit: in random order, each behind a flush, which the next one profits from."""
+    rounds = 300 if quick else 1500
     journal = Journal(home / "journal.db")
     manager = MemoryManager(journal=Journal(home / "managed.db"))
     manager.add_provider(Quiet())
     manager.initialize_all("s1")
     ways: dict[str, Callable[[], object]] = {
-        "a bare commit": bare(home),
+        "a bare commit": bare(home / "bare.db"),
         "journal.append": lambda: journal.append([entry()]),
         "sync_all": lambda: manager.sync_all(SAID, SAID),
     }
+    before = bare(home / "before.db")
     taken: dict[str, list[float]] = {name: [] for name in ways}
     for _ in range(rounds):
-        for name, way in ways.items():
-            taken[name].append(timed(way))
+        for name in random.sample(list(ways), len(ways)):
+            before()
+            taken[name].append(timed(ways[name]))
             if name == "sync_all":
                 manager.flush_pending(5)  # else its delivery would be timed with the next commit
-    unit = statistics.median(taken["a bare commit"][rounds // 3 :])
+    unit = statistics.median(taken["a bare commit"])
     for name, values in taken.items():
-        median = statistics.median(values[rounds // 3 :])
+        median = statistics.median(values)
         print(f"{name:<44}{median * 1e6:9.0f} us {median / unit:7.2f}x   (target for a turn: at most 1.5x)")
     manager.shutdown_all()
     journal.close()
 
 
-def threads_together(home: Path, each: int = 400, rounds: int = 5) -> None:
-    """Eight threads against one, in turns a second."""
-    ratios = []
+def threads_together(home: Path, quick: bool) -> None:
+    """Eight threads against one, in turns a second: what they gain is the flush that they share."""
+    each, rounds = (100, 3) if quick else (300, 9)
+    rates: dict[int, list[float]] = {1: [], 8: []}
     with Journal(home / "journal.db") as journal:
 
-        def work(ready: list[Entry]) -> None:
-            for one in ready:
-                journal.append([one])
+        def work(session: str) -> None:
+            for _ in range(each):
+                journal.append([entry(session)])
 
         def rate(threads: int) -> float:
-            ready = [[entry(f"t{name}") for _ in range(each)] for name in range(threads)]
-            workers = [threading.Thread(target=work, args=(ready[n],)) for n in range(threads)]
+            workers = [threading.Thread(target=work, args=(f"t{n}",)) for n in range(threads)]
             start = time.perf_counter()
             for worker in workers:
                 worker.start()
@@ -123,15 +136,19 @@ def threads_together(home: Path, each: int = 400, rounds: int = 5) -> None:
 
         rate(8)
         for _ in range(rounds):
-            one, eight = rate(1), rate(8)
-            ratios.append(eight / one)
+            for threads, values in rates.items():
+                values.append(rate(threads))
+    ratio = statistics.median(eight / one for one, eight in zip(rates[1], rates[8], strict=True))
+    eight, one = statistics.median(rates[8]), statistics.median(rates[1])
     print(
-        f"{'eight threads against one':<44}{eight:9.0f} /s {statistics.median(ratios):7.2f}x   (target: 4x)"
+        f"{'eight threads against one':<44}{eight:9.0f} /s {ratio:7.2f}x   "
+        f"(target: 4x; one thread: {one:.0f} /s, {1e6 / one:.0f} us a turn)"
     )
 
 
-def backlog(home: Path, number: int = 100_000) -> None:
+def backlog(home: Path, quick: bool) -> None:
     """A hundred thousand undelivered turns: how fast they are written, what they cost, how fast it opens."""
+    number = 20_000 if quick else 100_000
     path = home / "journal.db"
     with Journal(path) as journal:
         journal.append([entry(f"s{n % 50}", n) for n in range(1000)])
@@ -144,7 +161,7 @@ def backlog(home: Path, number: int = 100_000) -> None:
     print(
         f"{'turns a second, by the batch':<44}{(number - 1000) / seconds:9.0f} /s            (target: 20000/s)"
     )
-    print(f"{'memory grown over 100,000 undelivered turns':<44}{grown:9.1f} MB")
+    print(f"{f'memory grown over {number:,} undelivered turns':<44}{grown:9.1f} MB")
     opened = Journal(path)
     opened.close()
 
@@ -174,8 +191,9 @@ class Clock:
         return self.now
 
 
-def outage(home: Path, days: int = 3) -> None:
+def outage(home: Path, quick: bool) -> None:
     """A backend that is down for days while a turn is said every ten minutes; then it is back."""
+    days = 1 if quick else 3
     clock, got, down = Clock(), list[str](), [True]
 
     def send(record: Record) -> Sent:
@@ -302,51 +320,96 @@ def killed(home: Path, kills: int) -> None:
     store.close()
 
 
-class Hanging(RecordingProvider):
-    """Hangs in whatever is asked of it."""
+CALLS: dict[str, tuple[str, Callable[[MemoryManager], Any]]] = {
+    "initialize": ("initialize", lambda m: m.initialize_all("s1")),
+    "system_prompt_block": ("hook", lambda m: m.build_system_prompt()),
+    "prefetch": ("prefetch", lambda m: m.prefetch_all("what of the kiln?")),
+    "queue_prefetch": ("", lambda m: m.queue_prefetch_all("what of the kiln?")),
+    "recall_status": ("hook", lambda m: m.describe_recall()),
+    "handle_tool_call": ("tool_call", lambda m: m.handle_tool_call("recording_echo", {})),
+    "on_turn_start": ("hook", lambda m: m.on_turn_start(1, "x")),
+    "on_pre_compress": ("hook", lambda m: m.on_pre_compress([])),
+    "sync_turn": ("", lambda m: m.sync_all(SAID, SAID)),
+    "on_memory_write": ("", lambda m: m.on_memory_write("add", "user", "x")),
+    "on_delegation": ("", lambda m: m.on_delegation("task", "result")),
+    "on_session_end": ("", lambda m: m.on_session_end([])),
+    "on_session_switch": ("", lambda m: m.on_session_switch("s2")),
+    "search_records": ("tool_call", lambda m: m.search_records("x")),
+    "forget_records": ("tool_call", lambda m: m.forget_records(session_id="x")),
+    "shutdown": ("shutdown", lambda m: m.shutdown_all()),
+}
+"""What calls each member of a provider, and which limit holds for the caller; none where it does not wait."""
 
-    release = threading.Event()
 
-    def _record(self, member: str, **given: Any) -> None:
-        if member in ("prefetch", "sync_turn", "on_turn_start"):
-            self.release.wait(60)
+class Hanging(Quiet):
+    """Hangs for a minute in one member."""
+
+    def __init__(self, member: str) -> None:
+        super().__init__()
+        self.release = threading.Event()
+        setattr(self, member, lambda *_args, **_named: self.release.wait(60))
 
 
-def hanging(home: Path, limit: float = 0.2) -> None:
-    """A provider that hangs: what a call costs beyond its limit, and what ending costs with a hundred turns left."""
-    manager = MemoryManager(
-        journal=Journal(home / "journal.db"),
-        limits=Limits(prefetch=limit, hook=limit, shutdown=1.0),
+def hanging(home: Path, quick: bool) -> None:
+    """Each member hangs in turn: what its caller waits beyond the limit, what turns then cost, what ending costs."""
+    limit, end = (0.1, 0.3) if quick else (0.3, 1.0)
+    limits = Limits(
+        prefetch=limit, tool_call=limit, hook=limit, initialize=limit, session_end=limit, shutdown=end
     )
-    manager.add_provider(Hanging())
-    manager.initialize_all("s1")
-    over = (timed(lambda: manager.prefetch_all("what of the kiln?")) - limit) * 1000
-    turns = timed(lambda: [manager.sync_all(f"{n} {SAID}", SAID) for n in range(100)])
-    seconds = timed(manager.shutdown_all)
-    Hanging.release.set()
-    with Journal(home / "journal.db") as journal:
-        left = journal.stats().undelivered
-    print(f"{'a recall that hangs, beyond its limit':<44}{over:9.1f} ms            (target: at most 50 ms)")
     print(
-        f"{'ending behind a provider that hangs':<44}{seconds:9.2f} s, limit 1 s; "
-        f"of 100 turns (said in {turns:.2f} s) {left} wait in the journal"
+        f"a member that hangs for 60 s; limits {limit:g} s, {end:g} s for the end; then 100 turns with recall"
     )
+    quiet = logging.Logger("quiet", logging.CRITICAL)
+    for member, (limited_by, call) in CALLS.items():
+
+        def answered(manager: MemoryManager, call: Callable[[MemoryManager], Any] = call) -> None:
+            with contextlib.suppress(HermesError):  # the person's own commands say that it did not answer
+                call(manager)
+
+        path = home / f"{member}.db"
+        journal = Journal(path)
+        journal.append([entry()])  # the file is there, as it is on every day but the first
+        provider = Hanging(member)
+        manager = MemoryManager(journal=journal, limits=limits, log=quiet)
+        manager.add_provider(provider)
+        if member != "initialize":
+            manager.initialize_all("s1")
+        over = timed(lambda: answered(manager)) - (getattr(limits, limited_by) if limited_by else 0.0)  # noqa: B023
+
+        def turns(manager: MemoryManager = manager) -> None:
+            for number in range(100):
+                manager.on_turn_start(number, SAID)
+                manager.prefetch_all(SAID)
+                manager.sync_all(f"{number} {SAID}", SAID)
+
+        said = timed(turns)
+        ended = timed(manager.shutdown_all)
+        provider.release.set()
+        left = journal.stats().undelivered_by_provider.get(provider.name, 0)
+        journal.close()
+        print(
+            f"  {member:<42}{over * 1000:9.1f} ms beyond (target 50), turns {said:.2f} s, "
+            f"end {ended:.2f} s, {left} wait in the journal"
+        )
 
 
 def main() -> None:
     """Print every figure."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("--kills", type=int, default=10)
+    parser.add_argument("--kills", type=int, default=0)
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--folder")
     parser.add_argument("--child", nargs=2, metavar=("HOME", "HOW"))
     options = parser.parse_args()
     if options.child:
         child(Path(options.child[0]), options.child[1])
         return
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the folders are removed
     for measure in (cost_of_one, threads_together, backlog, outage, hanging):
-        with folder() as home:
-            measure(home)
-    with folder() as home:
-        killed(home, options.kills)
+        with folder(options.folder) as home:
+            measure(home, options.quick)
+    with folder(options.folder) as home:
+        killed(home, options.kills or (3 if options.quick else 10))
 
 
 if __name__ == "__main__":

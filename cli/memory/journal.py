@@ -184,6 +184,9 @@ def _render(stats: JournalStats) -> str:
         rows.append((name, went + (styled(failing, "red") if failing else "")))
     if stats.over_size:
         rows.append(("", styled("larger than journal.max_size", "yellow")))
+    if stats.mode == "rollback":
+        rows.append(("Kept with", "a rollback journal: the file system takes no write-ahead log"))
+    rows += [("Damaged", styled(f"kept as {path}", "yellow")) for path in stats.moved_aside]
     return table(rows)
 
 

@@ -6,6 +6,7 @@ taken out or made plain first, in any case and spacing, with attributes or invis
 
 from __future__ import annotations
 
+import functools
 import re
 
 TAG = "memory-context"
@@ -24,11 +25,6 @@ _CLOSER = "[>\uff1e\ufe65]"
 _MOST_ATTRIBUTES = 1000
 _NAME = _GAP.join("memory") + _SEPARATOR + _GAP.join("context")
 
-_LOOSE_TAG = re.compile(f"{_OPENER}(?={_GAP}(?:/{_GAP})?{_NAME})", re.IGNORECASE)
-_WHOLE_TAG = re.compile(
-    f"{_OPENER}{_GAP}(?P<close>/{_GAP})?{_NAME}(?![\\w-]){_INSIDE}{{0,{_MOST_ATTRIBUTES}}}{_CLOSER}",
-    re.IGNORECASE,
-)
 _OPENERS = re.compile(_OPENER)
 _REST_OF_LINE = re.compile(r"[ \t]*(?:\r?\n|\Z)")
 _SURROGATES = re.compile("[\ud800-\udfff]")
@@ -37,6 +33,23 @@ _MOST_HELD = 65_536
 _PASSES = 8
 
 
+# Large patterns, of use only where something looks like a tag: they are made when the first one is met.
+
+
+@functools.cache
+def _loose_tag() -> re.Pattern[str]:
+    return re.compile(f"{_OPENER}(?={_GAP}(?:/{_GAP})?{_NAME})", re.IGNORECASE)
+
+
+@functools.cache
+def _whole_tag() -> re.Pattern[str]:
+    return re.compile(
+        f"{_OPENER}{_GAP}(?P<close>/{_GAP})?{_NAME}(?![\\w-]){_INSIDE}{{0,{_MOST_ATTRIBUTES}}}{_CLOSER}",
+        re.IGNORECASE,
+    )
+
+
+@functools.cache
 def _beginning() -> re.Pattern[str]:
     """A pattern for the beginning of a tag that is not all there yet."""
     pattern = f"(?:t(?:(?![\\w-]){_INSIDE}{{0,{_MOST_ATTRIBUTES}}})?)?"
@@ -46,9 +59,6 @@ def _beginning() -> re.Pattern[str]:
     for letter in reversed("memor"):
         pattern = f"(?:{letter}{_GAP}{pattern})?"
     return re.compile(f"{_OPENER}{_GAP}(?:/{_GAP})?{pattern}\\Z", re.IGNORECASE)
-
-
-_BEGINNING = _beginning()
 
 
 def build_memory_context_block(raw_context: str, *, limit: int = RECALL_LIMIT) -> str:
@@ -109,7 +119,7 @@ class StreamingContextScrubber:
     def _drain(self, *, final: bool) -> str:
         shown: list[str] = []
         while self._buffer:
-            tag = _WHOLE_TAG.search(self._buffer)
+            tag = _whole_tag().search(self._buffer)
             if tag is None:
                 self._pass_on(len(self._buffer) if final else self._certain(), shown)
                 break
@@ -123,7 +133,7 @@ class StreamingContextScrubber:
     def _certain(self) -> int:
         """How much of the buffer cannot be the beginning of a tag."""
         last = max((match.start() for match in _OPENERS.finditer(self._buffer)), default=-1)
-        return last if last >= 0 and _BEGINNING.match(self._buffer, last) else len(self._buffer)
+        return last if last >= 0 and _beginning().match(self._buffer, last) else len(self._buffer)
 
     def _at_tag(self, tag: str, *, closing: bool, final: bool, shown: list[str]) -> bool:
         """Deal with *tag*, which the buffer starts with; False if more text is needed to tell what it is."""
@@ -181,7 +191,7 @@ def _has_tag(text: str) -> bool:
     """True if anything in *text* looks like a tag of the fence."""
     if "<" not in text and (text.isascii() or not _OPENERS.search(text)):
         return False
-    return _LOOSE_TAG.search(text) is not None
+    return _loose_tag().search(text) is not None
 
 
 def _neutral(text: str) -> str:
@@ -189,10 +199,10 @@ def _neutral(text: str) -> str:
     if not _has_tag(text):
         return text
     for _ in range(_PASSES):
-        text, found = _WHOLE_TAG.subn("", text)
+        text, found = _whole_tag().subn("", text)
         if not found:
             break
-    return _LOOSE_TAG.sub("[", text)
+    return _loose_tag().sub("[", text)
 
 
 def _without_repeats(text: str) -> str:

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import threading
 import time
-import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from hermes.errors import ProviderUnavailable
 from hermes.memory.journal import Entry, Kind, Record, Sent
+from hermes.memory.journal.records import new_key
 from hermes.memory.lanes import Call, CallStillRunning, CallTimedOut
 from hermes.memory.redact import Redactor
 from hermes.memory.registry import Registry
 from hermes.memory.seat import Seat
 
+TOGETHER = "sync_turns"
+"""The member that takes several turns in one call, where a provider has it."""
 HOOKS: Mapping[Kind, str] = {
     Kind.TURN: "sync_turn",
     Kind.MEMORY_WRITE: "on_memory_write",
@@ -24,7 +28,10 @@ HOOKS: Mapping[Kind, str] = {
 }
 
 
-_MOST_LATE = 64
+_MOST_LATE = 512
+_IDENTITY = (
+    "platform", "user_id", "user_id_alt", "gateway_session_key", "chat_id", "channel_id", "thread_id", "cwd"
+)  # fmt: skip
 
 
 class Handover:
@@ -35,8 +42,20 @@ class Handover:
         self._redact = redact
         self._lock = threading.Lock()
         self._late: dict[tuple[str, str], Call] = {}
+        self.identity: Mapping[str, str] = {}
         self.wake: Callable[[], None] = _nobody
         self.redacted = 0
+
+    def identify(self, session_id: str, given: Mapping[str, Any]) -> None:
+        """What is recorded from now on is of *session_id*, started with *given*.
+
+        It may be delivered by the manager of somebody else: a provider that names ``identity`` is told.
+        """
+        known = {name: str(given[name]) for name in _IDENTITY if given.get(name)}
+        if "cwd" not in known:
+            with contextlib.suppress(OSError):  # the folder is gone
+                known["cwd"] = os.getcwd()  # noqa: PTH109 - as a text
+        self.identity = {"session_id": session_id, **known}
 
     def entries(
         self,
@@ -52,7 +71,7 @@ class Handover:
         if not seats:
             return []
         payload = self.mask(payload)
-        key = key or uuid.uuid4().hex
+        key = key or new_key()
         when = time.time() if when is None else when
         return [
             Entry(kind, seat.name, session_id, self._for(seat, kind, payload), key, when) for seat in seats
@@ -72,21 +91,58 @@ class Handover:
         Raises CallStillRunning while a call has not returned: the outcome of a call that was late is given
         when the same record comes again. Raises what the provider raises.
         """
+        seat = self._seat(record)
+        try:
+            if not self._came_late(record):
+                self._deliver([record], seat, *_call_of(record, seat))
+        finally:
+            seat.switching.over(record.key)
+        return Sent.STORED if seat.stores else Sent.ACCEPTED
+
+    def takes_together(self, provider: str) -> bool:
+        """Whether *provider* takes several turns in one call.
+
+        Only where it also takes the key: a member of that name in a class that was not written for this
+        contract may mean something else.
+        """
+        seat = self._registry.get(provider)
+        return (
+            seat is not None
+            and seat.implements(TOGETHER)
+            and seat.members.accepts("sync_turn", "idempotency_key")
+        )
+
+    def send_together(self, records: Sequence[Record]) -> Sent:
+        """Like ``send``, for several turns of one provider: all of them, or none."""
+        seat = self._seat(records[0])
+        turns = [_turn(record) for record in records]
+        self._deliver(records, seat, TOGETHER, (turns,), seat.limits.hook, {})
+        return Sent.STORED if seat.stores else Sent.ACCEPTED
+
+    def _seat(self, record: Record) -> Seat:
         seat = self._registry.get(record.provider)
         if seat is None or not seat.usable:
             raise ProviderUnavailable(record.provider, seat.reason if seat else "it is not active")
-        if not self._came_late(record):
-            hook, args, within, keywords = _call_of(record, seat)
-            try:
-                seat.deliver(hook, *args, within=within, **keywords)
-            except CallTimedOut as exc:
-                with self._lock:
-                    self._late[record.provider, record.key] = exc.call
-                    while len(self._late) > _MOST_LATE:
-                        del self._late[next(iter(self._late))]
-                seat.delivery.after(exc.call, self.wake)
-                raise CallStillRunning(hook, time.time() - within) from exc
-        return Sent.STORED if seat.stores else Sent.ACCEPTED
+        return seat
+
+    def _deliver(
+        self,
+        records: Sequence[Record],
+        seat: Seat,
+        hook: str,
+        args: tuple[Any, ...],
+        within: float,
+        keywords: Mapping[str, Any],
+    ) -> None:
+        try:
+            seat.deliver(hook, *args, within=within, **keywords)
+        except CallTimedOut as exc:
+            with self._lock:
+                self._late.update({(one.provider, one.key): exc.call for one in records})
+                while len(self._late) > _MOST_LATE:
+                    del self._late[next(iter(self._late))]
+            seat.delivery.after(exc.call, self.wake)
+            raise CallStillRunning(hook, time.time() - within) from exc
 
     def _came_late(self, record: Record) -> bool:
         """True if an earlier call with *record* has returned well meanwhile. Raises what it raised."""
@@ -95,11 +151,18 @@ class Handover:
             if call is None or not call.finished:
                 return False  # a call that goes on is refused by its lane
             del self._late[record.provider, record.key]
+        if call.hook == TOGETHER and call.error is not None:
+            return False  # which of the turns it was, each one's own call will tell
         call.result()
         return True
 
     def _for(self, seat: Seat, kind: Kind, payload: Mapping[str, Any]) -> Mapping[str, Any]:
-        """*payload* without the messages that the provider does not take: they repeat the whole session."""
+        """*payload* with whose it is, and without messages, for a provider that takes the one and not the other.
+
+        Messages repeat the whole session.
+        """
+        if self.identity and seat.members.accepts(HOOKS[kind], "identity"):
+            payload = {**payload, "identity": self.identity}
         if (
             kind is Kind.TURN
             and payload.get("messages")
@@ -116,9 +179,8 @@ def _call_of(record: Record, seat: Seat) -> tuple[str, tuple[Any, ...], float, d
     args: tuple[Any, ...]
     match record.kind:
         case Kind.TURN:
-            args = (given.get("user", ""), given.get("assistant", ""))
-            keywords |= {"session_id": record.session_id, "turn_time": record.time}
-            keywords |= {k: given[k] for k in ("messages", "turn_author") if given.get(k) is not None}
+            keywords = _turn(record)
+            args = (keywords.pop("user_content"), keywords.pop("assistant_content"))
         case Kind.MEMORY_WRITE:
             args = (given.get("action", ""), given.get("target", ""), given.get("content", ""))
             metadata = given.get("metadata") or {}
@@ -127,6 +189,8 @@ def _call_of(record: Record, seat: Seat) -> tuple[str, tuple[Any, ...], float, d
                 **metadata,
                 "idempotency_key": record.key,
             }
+            if "identity" in given:
+                keywords["identity"] = given["identity"]
         case Kind.DELEGATION:
             args = (given.pop("task", ""), given.pop("result", ""))
             keywords |= given
@@ -140,6 +204,23 @@ def _call_of(record: Record, seat: Seat) -> tuple[str, tuple[Any, ...], float, d
                 given.pop("rewound", None)  # many providers do not know it
             keywords |= given
     return hook, args, limits.hook, keywords
+
+
+def _turn(record: Record) -> dict[str, Any]:
+    """The arguments of ``sync_turn`` by name; those without a value are left out."""
+    given = record.payload
+    return {
+        "user_content": given.get("user", ""),
+        "assistant_content": given.get("assistant", ""),
+        "session_id": record.session_id,
+        "idempotency_key": record.key,
+        "turn_time": record.time,
+        **{
+            name: given[name]
+            for name in ("messages", "turn_author", "identity")
+            if given.get(name) is not None
+        },
+    }
 
 
 def _nobody() -> None:

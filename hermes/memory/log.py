@@ -34,13 +34,13 @@ def profile_logger(logs: Path, profile: str) -> logging.Logger:
 
 
 def scrub(logs: Path, text: str) -> int:
-    """Take every line that holds *text* out of the logs in the folder *logs*; how many.
+    """Take every line that holds *text* out of the logs in the folder *logs*, those of plugins too; how many.
 
     An error may quote what it was given. Raises OSError.
     """
     forms = {text.encode("utf-8", "surrogatepass"), json.dumps(text)[1:-1].encode()} - {b""}
     gone = 0
-    for path in sorted(logs.glob("memory.log*")):
+    for path in sorted([*logs.glob("memory.log*"), *logs.glob("plugins/*.log*")]):
         lines = path.read_bytes().splitlines(keepends=True)
         kept = [line for line in lines if not any(form in line for form in forms)]
         if len(kept) != len(lines):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import threading
+import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -32,7 +33,8 @@ from hermes.memory.schemas import BUILTIN_TOOL, memory_provider_tools_enabled, n
 from hermes.memory.seat import Seat
 from hermes.memory.starting import Starter
 from hermes.memory.tooling import Tools
-from hermes.memory.turns import clean_messages, clean_text, detached
+from hermes.memory.turns import clean_messages, clean_text, detached, scrubbed
+from hermes.plugin_host.hooks import Hooks
 
 __all__ = [
     "MemoryManager",
@@ -56,8 +58,8 @@ class MemoryManager:
     provider shall keep is written to *journal* first (default: a journal in memory) and delivered behind it.
     *home* is what providers are given as ``hermes_home``, *profile* as ``agent_identity``. With *redact*,
     secrets are masked in all that reaches an outside provider. *disabled_tools* takes tools away, as
-    ``DisabledTools`` tells. Turns are kept in *write_contexts* only. *hold* is called when it
-    starts, to keep the profile from being deleted; *log* takes what it has to say. ``shutdown_all`` ends it.
+    ``DisabledTools`` tells. Turns are kept in *write_contexts* only. *hold* is called when it starts, to keep
+    the profile from being deleted; *hooks* are of plugins; *log* takes all complaints. ``shutdown_all`` ends it.
     """
 
     def __init__(
@@ -71,9 +73,11 @@ class MemoryManager:
         disabled_tools: Collection[str] = (),
         write_contexts: Collection[str] = ("primary",),
         hold: Callable[[], object] | None = None,
+        hooks: Hooks | None = None,
         log: logging.Logger | None = None,
     ) -> None:
         self.limits = limits or Limits()
+        self.hooks = hooks or Hooks(log)
         self.home = home or Path(os.environ.get("HERMES_HOME") or Path.home() / ".hermes")
         self.profile = profile
         self._hold = hold
@@ -93,12 +97,13 @@ class MemoryManager:
 
     # -- providers ---------------------------------------------------------------------------------------
 
-    def add_provider(self, provider: Any) -> bool:
+    def add_provider(self, provider: Any, *, name: str = "") -> bool:
         """Take *provider*; False, with a warning in the log, if it cannot be. The built-in one goes first.
 
-        A base class is not asked for: what counts is the members that it has.
+        A base class is not asked for: what counts is the members that it has. *name* is what the journal and
+        the status know it by, for a plugin that was chosen by another name than its provider gives itself.
         """
-        return self._registry.add(provider)
+        return self._registry.add(provider, name)
 
     def provider_failed(self, name: str, reason: str) -> None:
         """The configured provider *name* could not be made; shown by ``status``."""
@@ -113,6 +118,11 @@ class MemoryManager:
         """The provider called *name*, if there is one."""
         seat = self._registry.get(name)
         return seat.provider if seat else None
+
+    @property
+    def external_name(self) -> str:
+        """The name by which the outside provider is known; empty if there is none."""
+        return next((seat.name for seat in self._registry.external), "")
 
     @property
     def session_id(self) -> str:
@@ -135,7 +145,8 @@ class MemoryManager:
                 self._registry.log.warning("the profile is not held: %s", exc)
         self._recall.fence()
         given = self._starter.start("initialize", session_id, kwargs)
-        self._outgoing.open(session_id, given["agent_context"])
+        self._outgoing.open(session_id, given)
+        self.fire("on_session_start", wait=False)
 
     def initialize_for_inspection(self, session_id: str, **kwargs: Any) -> None:
         """Start every provider for looking only: nothing is delivered."""
@@ -155,7 +166,7 @@ class MemoryManager:
         self._starter.revive()
         words = self._words(message)
         for seat in self._usable("on_turn_start"):
-            facts = self._for(seat, detached(kwargs)) if kwargs else {}
+            facts = self._for(seat, scrubbed(detached(kwargs))) if kwargs else {}
             facts.setdefault("session_id", self.session_id)
             self._ask(seat, "on_turn_start", turn_number, words[seat.external], **facts)
 
@@ -259,7 +270,9 @@ class MemoryManager:
 
         A write of the ``memory`` tool is told to the other providers.
         """
+        self.fire("pre_tool_call", tool_name=tool_name, args=args)
         text, given = self._tools.run(tool_name, args, kwargs)
+        self.fire("post_tool_call", tool_name=tool_name, args=args, result=text)
         if given is not None:
             self.notify_memory_tool_write(text, given, build_metadata=lambda: dict(kwargs))
             self._told.note(text)
@@ -272,8 +285,7 @@ class MemoryManager:
 
         Returns at once; a second end without a turn in between is not told again.
         """
-        for seat in self._direct("on_session_end"):
-            self._ask(seat, "on_session_end", clean_messages(messages))
+        self._tell_of_end(messages)
         self._recall.fence()
         return self._outgoing.end(messages, self.session_id)
 
@@ -301,10 +313,11 @@ class MemoryManager:
     ) -> Recorded:
         """End the session and switch to the next: recorded together, delivered in that order."""
         facts = {"parent_session_id": parent_session_id or self.session_id, "reset": True, "reason": reason}
-        for seat in self._direct("on_session_end"):
-            self._ask(seat, "on_session_end", clean_messages(messages))
+        self._tell_of_end(messages)
         self._tell_of_switch(new_session_id, facts)
-        return self._outgoing.boundary(messages, new_session_id, facts)
+        recorded = self._outgoing.boundary(messages, new_session_id, facts)
+        self.fire("on_session_start", wait=False)
+        return recorded
 
     def on_pre_compress(
         self, messages: Sequence[Mapping[str, Any]], *, require_checkpoint: bool = True
@@ -356,15 +369,9 @@ class MemoryManager:
         if self._told.take(tool_result):
             return 0
         writes = mirroring.writes_of(tool_result, tool_args)
-        for write in writes:
-            try:
-                extra = mirroring.metadata_from(build_metadata, write)
-            except Exception as exc:  # noqa: BLE001 - the host's own callback
-                self._registry.log.warning(
-                    "the metadata of a memory write could not be built: %s", describe(exc)
-                )
-                extra = {}
-            action, target, content, own = write
+        for action, target, content, own in writes:
+            change = (action, target, content, own)
+            extra = mirroring.metadata_from(build_metadata, change, self._registry.log)
             self.on_memory_write(action, target, content, {"tool_name": BUILTIN_TOOL, **extra, **own})
         return len(writes)
 
@@ -423,7 +430,10 @@ class MemoryManager:
             if self._report is None:
                 seconds = self.limits.shutdown if timeout is None else timeout
                 self._recall.fence()
+                until = time.monotonic() + seconds
                 self._report = end(self._registry, self._outgoing, self._loop, seconds)
+                self.hooks.drain(min(max(0.0, until - time.monotonic()), self.limits.hook))
+                self.hooks.close()
                 self._unwatch()
                 if not self._report.clean:
                     self._registry.log.warning("memory was shut down with something left: %s", self._report)
@@ -432,6 +442,20 @@ class MemoryManager:
     def shutdown_drain_state(self) -> ShutdownReport | None:
         """What ``shutdown_all`` left; None before it."""
         return self._report
+
+    def fire(self, hook: str, *, wait: bool = True, **facts: Any) -> list[Any]:
+        """What the plugins answer that registered *hook*, which ``plugin_host.hooks`` lists with its facts.
+
+        Without *wait* they are called in the background, and nothing is answered.
+        """
+        if not self.hooks.wanted(hook):
+            return []
+        known = {"session_id": self.session_id, "platform": self._starter.given.get("platform", "")}
+        given = self._outgoing.mask(detached({**known, **facts}))
+        if not wait:
+            self.hooks.post(hook, given, within=self.limits.hook)
+            return []
+        return self.hooks.fire(hook, given, within=self.limits.hook)
 
     # -- inside ------------------------------------------------------------------------------------------
 
@@ -472,6 +496,11 @@ class MemoryManager:
             except Exception as exc:
                 raise ProviderUnavailable(seat.name, describe(exc)) from exc
         return None
+
+    def _tell_of_end(self, messages: Any) -> None:
+        for seat in self._direct("on_session_end"):
+            self._ask(seat, "on_session_end", clean_messages(messages))
+        self.fire("on_session_end", wait=False)
 
     def _tell_of_switch(self, new_session_id: str, facts: Mapping[str, Any]) -> None:
         self._recall.fence()

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from hermes.memory.builtin.tool import changes_of
+from hermes.memory.lanes import describe
 from hermes.memory.signatures import shape_of
 
 _ACTIONS = frozenset({"add", "replace", "remove"})
@@ -31,14 +33,20 @@ def writes_of(tool_result: Any, tool_args: Any) -> list[Write]:
     return list(_from_args(_parsed(tool_args)))
 
 
-def metadata_from(build: Callable[..., Any] | None, change: Write) -> dict[str, Any]:
-    """What *build* says of the write, called without arguments or, if it takes one, with the arguments."""
+def metadata_from(build: Callable[..., Any] | None, change: Write, log: logging.Logger) -> dict[str, Any]:
+    """What *build* says of the write, called without arguments or, if it takes one, with the arguments.
+
+    It is the host's own: where it raises, that is logged and it says nothing.
+    """
     if build is None:
         return {}
     action, target, content, metadata = change
-    shape = shape_of(build)
     facts = {"action": action, "target": target, "content": content, **metadata}
-    given = build(facts) if shape.required else build()
+    try:
+        given = build(facts) if shape_of(build).required else build()
+    except Exception as exc:  # noqa: BLE001 - whatever the host raises, the write is told of
+        log.warning("the metadata of a memory write could not be built: %s", describe(exc))
+        return {}
     return dict(given) if isinstance(given, Mapping) else {}
 
 

@@ -13,10 +13,10 @@ from hermes.memory.handover import Handover
 from hermes.memory.journal import Deliverer, DrainState, Entry, Journal, JournalStats, Kind, Recorded
 from hermes.memory.lanes import describe
 from hermes.memory.registry import Registry
-from hermes.memory.turns import clean_messages, clean_text, plain
+from hermes.memory.turns import clean_messages, clean_text, plain, without_fences
 
-GRACE = 0.05
-"""Seconds that the end and the switch of a session wait for a provider that is quick."""
+_BEHIND_STUCK = 0.05
+"""Seconds for delivering at the end where a call has not come back."""
 _CONTINUES = ("compress", "branch")
 
 
@@ -76,9 +76,10 @@ class Outgoing:
 
     # -- sessions ----------------------------------------------------------------------------------------
 
-    def open(self, session_id: str, agent_context: str) -> None:
-        """A session begins; what earlier processes left undelivered is delivered from now on."""
-        self.session_id, self.agent_context, self._ended = session_id, agent_context, ""
+    def open(self, session_id: str, given: Mapping[str, Any]) -> None:
+        """A session begins, started with *given*; what was left undelivered is delivered from now on."""
+        self.session_id, self.agent_context, self._ended = session_id, given["agent_context"], ""
+        self._handover.identify(session_id, given)
         self.sessions.add(session_id)
         journal = self._journal
         if journal is None or journal.path is None or not journal.path.exists():
@@ -92,11 +93,11 @@ class Outgoing:
     def end(self, messages: Any, session_id: str) -> Recorded:
         """The session is over."""
         entries = self._end(messages, session_id)
-        return self._record(entries, settle=True) if entries else _nothing("nobody has to be told")
+        return self._record(entries) if entries else _nothing("nobody has to be told")
 
     def switch(self, new: str, payload: Mapping[str, Any]) -> Recorded:
         """The conversation goes on in the session *new*."""
-        recorded = self._record(self._switch(new, payload), settle=True)
+        recorded = self._record(self._switch(new, payload))
         self._moved(new, payload)
         return recorded
 
@@ -118,7 +119,11 @@ class Outgoing:
 
     def _switch(self, new: str, payload: Mapping[str, Any]) -> list[Entry]:
         facts = {**plain(payload), "new_session_id": new}
-        return self._handover.entries(Kind.SESSION_SWITCH, self.session_id or new, facts)
+        entries = self._handover.entries(Kind.SESSION_SWITCH, self.session_id or new, facts)
+        for entry in entries:
+            if seat := self._registry.get(entry.provider):
+                seat.switching.expect(entry.key)
+        return entries
 
     def _moved(self, new: str, payload: Mapping[str, Any]) -> None:
         old, self.session_id = self.session_id, new
@@ -171,7 +176,8 @@ class Outgoing:
 
     def memory_write(self, action: str, target: str, content: str, metadata: Mapping[str, Any]) -> Recorded:
         """The built-in memory changed."""
-        payload = plain({"action": action, "target": target, "content": content, "metadata": dict(metadata)})
+        facts = {"action": action, "target": target, "content": content, "metadata": dict(metadata)}
+        payload = plain(facts, without_fences)
         session = str(metadata.get("session_id") or self.session_id)
         key = str(metadata.get("idempotency_key") or "")
         return self._record(self._handover.entries(Kind.MEMORY_WRITE, session, payload, key=key))
@@ -180,7 +186,9 @@ class Outgoing:
         """A subagent has finished."""
         if not self.writes:
             return self._skip(f"context {self.agent_context}")
-        return self._record(self._handover.entries(Kind.DELEGATION, self.session_id, plain(payload)))
+        return self._record(
+            self._handover.entries(Kind.DELEGATION, self.session_id, plain(payload, without_fences))
+        )
 
     # -- delivery ----------------------------------------------------------------------------------------
 
@@ -215,8 +223,8 @@ class Outgoing:
         if deliverer is None:
             return None
         stuck = any(seat.delivery.stuck() for seat in self._registry.external)
-        deliverer.flush(min(seconds, GRACE) if stuck else seconds * 0.8)
-        return deliverer.stop(min(seconds, GRACE) if stuck else seconds * 0.2)
+        deliverer.flush(min(seconds, _BEHIND_STUCK) if stuck else seconds * 0.8)
+        return deliverer.stop(min(seconds, _BEHIND_STUCK) if stuck else seconds * 0.2)
 
     def confirm(self, name: str) -> None:
         """The provider *name* has shut down cleanly: what it accepted in these sessions is confirmed."""
@@ -248,12 +256,7 @@ class Outgoing:
         return _nothing(reason)
 
     def _record(
-        self,
-        entries: Sequence[Entry],
-        *,
-        open_sessions: bool = True,
-        ledger: bool = False,
-        settle: bool = False,
+        self, entries: Sequence[Entry], *, open_sessions: bool = True, ledger: bool = False
     ) -> Recorded:
         if not entries:
             return _nothing("no provider keeps it")
@@ -267,8 +270,6 @@ class Outgoing:
         if not self._closed:
             deliverer.start()
             deliverer.wake()
-            if settle:
-                deliverer.flush(GRACE)
         return recorded
 
     def _note_trouble(self, recorded: Recorded) -> None:
@@ -290,6 +291,9 @@ class Outgoing:
                     self._journal,
                     self._handover.send,
                     providers=self._registry.ready,
+                    chosen=lambda: [seat.name for seat in self._registry.external],
+                    send_many=self._handover.send_together,
+                    together=self._handover.takes_together,
                     between=self._add_figures,
                     log=self._registry.log,
                 )

@@ -149,8 +149,13 @@ class MemoryProvider(ABC):
     ) -> None:
         """Keep one completed turn.
 
-        A provider may name two more keyword arguments and is then given them: ``idempotency_key`` (text; the
-        same for every attempt to hand over this turn) and ``turn_time`` (when it was said, Unix seconds).
+        A provider may name more keyword arguments and is then given them: ``idempotency_key`` (text; the
+        same for every attempt to hand over this turn), ``turn_time`` (when it was said, Unix seconds) and
+        ``identity`` (what ``initialize`` was given of ``platform``, ``user_id``, ``chat_id`` and the like in
+        the session it belongs to: another session's turn may be delivered to this one's provider).
+
+        A provider that names ``idempotency_key`` may also have ``sync_turns(turns)``: a list of mappings, each
+        with these arguments by name, some left out. It takes all of them or none, and raises for none.
         """
 
     def on_memory_write(

@@ -61,14 +61,18 @@ class Registry:
         """The seat of the provider called *name*."""
         return next((seat for seat in self._seats if seat.name == name), None)
 
-    def add(self, provider: Any) -> bool:
-        """Give *provider* a seat; False, with a warning and nothing kept of it, if it cannot have one."""
+    def add(self, provider: Any, name: str = "") -> bool:
+        """Give *provider* a seat; False, with a warning and nothing kept of it, if it cannot have one.
+
+        Without a *name* it is known by its own.
+        """
         try:
-            name = provider.name
+            own = provider.name
         except Exception as exc:  # noqa: BLE001 - a property of a foreign class may raise anything
-            return self._refuse(type(provider).__name__, f"its name cannot be read: {describe(exc)}")
-        if not isinstance(name, str) or not name.strip():
-            return self._refuse(type(provider).__name__, f"its name is {name!r}, expected a text")
+            return self._refuse(name or type(provider).__name__, f"its name cannot be read: {describe(exc)}")
+        if not isinstance(own, str) or not own.strip():
+            return self._refuse(name or type(provider).__name__, f"its name is {own!r}, expected a text")
+        name = name or own
         if reason := self._conflict(name):
             return self._refuse(name, reason)
         seat = Seat(provider, name, self._limits, self._loop)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from enum import StrEnum
 from typing import Any
 
-from hermes.errors import PermanentError
+from hermes.errors import PermanentError, ProviderUnavailable
 from hermes.memory.coroutines import Coroutines
 from hermes.memory.lanes import Call, CallStillRunning, CallTimedOut, Lane, LimitSet, describe
 from hermes.memory.latency import HookStats
@@ -19,6 +19,8 @@ from hermes.memory.signatures import Members
 
 FIRST_RETRY, LAST_RETRY = 30.0, 600.0
 """Seconds until a failed start is tried again, doubling from the first to the last."""
+SWITCH_PATIENCE = 0.25
+"""Seconds that the first call after a switch waits for the switch to be told."""
 _MOST_RETURNED = 512
 _DEFAULTS = vars(MemoryProvider)
 
@@ -31,6 +33,38 @@ class State(StrEnum):
     READY = "ready"
     FAILED = "failed"
     CLOSED = "closed"
+
+
+class Switching:
+    """A switch to another session, recorded and about to be told: the next call of a turn waits for it a little.
+
+    Only the first one does, and only for a provider that is quick: the switch comes after the end of the old
+    session, which may take minutes.
+    """
+
+    def __init__(self) -> None:
+        self._key = ""
+        self._told = threading.Event()
+
+    def expect(self, key: str) -> None:
+        """The record *key* tells of a switch."""
+        self._told.clear()
+        self._key = key
+
+    def over(self, key: str) -> None:
+        """The record *key* was told, or could not be."""
+        if key == self._key:
+            self._key = ""
+            self._told.set()
+
+    def wait(self, seconds: float) -> float:
+        """Seconds that are left of *seconds* for the call itself."""
+        if not self._key:
+            return seconds
+        began = time.monotonic()
+        self._told.wait(min(SWITCH_PATIENCE, seconds / 2))
+        self._key = ""
+        return max(seconds - (time.monotonic() - began), 0.001)
 
 
 class Seat:
@@ -50,6 +84,7 @@ class Seat:
         self.context = contextvars.copy_context()
         self.turn = Lane(f"hermes-{name}-turn", observe=self._observe)
         self.delivery = Lane(f"hermes-{name}-delivery", observe=self._observe)
+        self.switching = Switching()
         self.retry_at = float("inf")
         self._starting: Call | None = None
         self._retry_after = FIRST_RETRY
@@ -78,7 +113,8 @@ class Seat:
     def implements(self, hook: str) -> bool:
         """True if the provider has *hook*, and not only the empty one of the base class."""
         member = getattr(self.provider, hook, None)
-        return callable(member) and getattr(member, "__func__", None) is not _DEFAULTS.get(hook)
+        default = _DEFAULTS.get(hook)
+        return callable(member) and (default is None or getattr(member, "__func__", None) is not default)
 
     def ask(self, hook: str, *args: Any, within: float, **keywords: Any) -> Any:
         """What the provider answers to *hook*, within so many seconds; the call of a turn.
@@ -87,7 +123,7 @@ class Seat:
         """
         if not self.external:
             return self._directly(hook, args, keywords)
-        return self._on(self.turn, hook, args, keywords, within, None)
+        return self._on(self.turn, hook, args, keywords, self.switching.wait(within), None)
 
     def deliver(self, hook: str, *args: Any, within: float, **keywords: Any) -> Any:
         """Like ``ask``, on the lane of deliveries and in the context of the session's start."""
@@ -123,6 +159,7 @@ class Seat:
         self.context = contextvars.copy_context()
 
         def start() -> None:
+            self._check_available()
             self._directly(hook, (session_id,), keywords, observe=False)
             tools(self._directly("get_tool_schemas", (), {}, observe=False))
 
@@ -139,6 +176,14 @@ class Seat:
         self.turn.after(call, lambda: self._started(call, joined))
         return call
 
+    def _check_available(self) -> None:
+        """Raises ProviderUnavailable where an outside provider says that it cannot start."""
+        if not self.external or self.members.get("is_available") is None:
+            return
+        if not self._directly("is_available", (), {}, observe=False):
+            reason = self._directly("unavailable_reason", (), {}, observe=False)
+            raise ProviderUnavailable(self.name, str(reason or "it says that it is not set up"))
+
     def settled(self, seconds: float) -> bool:
         """Wait for a start that is under way, *seconds* at most; True if the provider can be used."""
         if self._starting is not None and self.state is State.STARTING:
@@ -149,7 +194,9 @@ class Seat:
         if self.state is not State.STARTING:
             return
         if call.error is not None:
-            self.failed(describe(call.error), permanent=isinstance(call.error, PermanentError))
+            error = call.error
+            reason = error.reason if isinstance(error, ProviderUnavailable) else describe(error)
+            self.failed(reason, permanent=isinstance(error, PermanentError))
             return
         self.state, self.reason = State.READY, ""
         self.retry_at, self._retry_after = float("inf"), FIRST_RETRY

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import attrs
+
+from hermes.memory.layers import signatures
 
 
 @attrs.frozen
@@ -32,23 +34,27 @@ CONVENTIONS: Mapping[str, Convention] = {
     "sync_turn": Convention(
         ("user_content", "assistant_content"),
         ("session_id", "messages", "turn_author"),
-        ("idempotency_key", "turn_time"),
+        ("idempotency_key", "turn_time", "identity"),
     ),
     "handle_tool_call": Convention(("tool_name", "args")),
     "on_turn_start": Convention(("turn_number", "message")),
     "on_session_end": Convention(("messages",), (), ("session_id", "idempotency_key")),
     "on_session_switch": Convention(
-        ("new_session_id",), ("parent_session_id", "reset", "rewound", "reason"), ("idempotency_key",)
+        ("new_session_id",),
+        ("parent_session_id", "reset", "rewound", "reason"),
+        ("idempotency_key", "identity"),
     ),
     "on_pre_compress": Convention(("messages",), ("require_checkpoint",)),
     "on_memory_write": Convention(
-        ("action", "target", "content"), ("metadata",), ("idempotency_key",), by_place=("metadata",)
+        ("action", "target", "content"),
+        ("metadata",),
+        ("idempotency_key", "identity"),
+        by_place=("metadata",),
     ),
-    "on_delegation": Convention(("task", "result"), ("child_session_id",), ("idempotency_key",)),
+    "on_delegation": Convention(("task", "result"), ("child_session_id",), ("idempotency_key", "identity")),
 }
 """Members without an entry are called with what the caller gives, in that order."""
 
-_DEEPEST = 20  # decorators of decorators that are looked into
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
@@ -111,29 +117,12 @@ PLAIN = Shape((), frozenset(), frozenset(), many=True, any_name=False)
 def shape_of(fn: Callable[..., Any]) -> Shape:
     """What *fn* accepts; where it is a decorated function, what all the layers of it accept."""
     result: Shape | None = None
-    for layer in _layers(fn):
-        try:
-            signature = inspect.signature(layer, follow_wrapped=False)
-        except (ValueError, TypeError):
-            return result or PLAIN
+    for signature in signatures(fn):
         own = _shape(signature)
         result = own if result is None else _within(result, own)
         if not (own.many or own.any_name):
             break  # nothing is passed through to the layers below
     return result or PLAIN
-
-
-def _layers(fn: Callable[..., Any]) -> Iterator[Callable[..., Any]]:
-    """*fn* and what it wraps, each bound as *fn* is."""
-    layer: Any = fn
-    for _ in range(_DEEPEST):
-        yield layer
-        function = getattr(layer, "__func__", layer)
-        inner = getattr(function, "__dict__", {}).get("__wrapped__")
-        if not callable(inner):
-            return
-        bound = function is not layer and inspect.isfunction(inner)
-        layer = inner.__get__(layer.__self__) if bound else inner
 
 
 def _shape(signature: inspect.Signature) -> Shape:

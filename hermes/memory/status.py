@@ -47,7 +47,7 @@ class MemoryStatus:
     @property
     def last_write(self) -> float | None:
         """When the provider last took something."""
-        return self._last("sync_turn", "on_memory_write", "on_session_end")
+        return self._last("sync_turn", "sync_turns", "on_memory_write", "on_session_end")
 
     @property
     def last_recall(self) -> float | None:
@@ -120,7 +120,8 @@ def _provider(
     lane = Lane(f"status-{name}")
     try:
         if not lane.call("is_available", provider.is_available, limit=limit):
-            reason = lane.call("unavailable_reason", provider.unavailable_reason, limit=limit)
+            say = getattr(provider, "unavailable_reason", None) or str
+            reason = lane.call("unavailable_reason", say, limit=limit)
             return ProviderStatus(name, "unavailable", reason or "it says that it is not set up")
         details = lane.call("status", _details, (provider, profile, dict(config)), limit=limit)
     except HermesError as exc:
@@ -133,7 +134,9 @@ def _provider(
 
 
 def _details(provider: MemoryProvider, profile: Profile, config: dict[str, Any]) -> dict[str, Any]:
-    provider.initialize_for_inspection(
+    """What it says of itself. A provider without our base class may lack any member but the four needed."""
+    start = getattr(provider, "initialize_for_inspection", None) or provider.initialize
+    start(
         "status",
         hermes_home=str(profile.home),
         platform="cli",
@@ -141,6 +144,8 @@ def _details(provider: MemoryProvider, profile: Profile, config: dict[str, Any])
         agent_context="primary",
     )
     try:
-        return dict(provider.get_status_config(config))
+        describe = getattr(provider, "get_status_config", None)
+        return dict(describe(config) if describe else MemoryProvider.get_status_config(provider, config))
     finally:
-        provider.shutdown()
+        if end := getattr(provider, "shutdown", None):
+            end()

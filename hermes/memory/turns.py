@@ -103,14 +103,15 @@ def clean_messages(messages: Any) -> list[dict[str, Any]]:
 
 
 def _message(message: Mapping[str, Any]) -> dict[str, Any]:
-    copied: dict[str, Any] = plain(message, _without_fences)
+    copied: dict[str, Any] = plain(message, without_fences)
     if message.get("role") == "user" and isinstance(copied.get("content"), str):
         copied["content"] = own_words(copied["content"])
     return copied
 
 
-def _without_fences(text: str) -> str:
-    if text.startswith("data:") and len(text) > 1000:  # an image that was put into the message itself
+def without_fences(text: str) -> str:
+    """*text* without recall; an image that was written into it is only named."""
+    if text.startswith("data:") and len(text) > 1000:
         return f"{text[:40]}… [{len(text)} characters]"
     return sanitize_context(text)
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +72,21 @@ def test_flush_hands_over_what_an_earlier_process_left(home: Path) -> None:
     leave(home, "The kiln is in Hall C.")
     assert journal(home, "flush")["undelivered"] == 0
     assert "Hall C" in hermes("memory", "search", "kiln", home=home).stdout
+
+
+def test_status_says_what_the_file_system_and_the_disk_did(home: Path) -> None:
+    """A journal without a write-ahead log, and damaged ones that were kept, are named in both statuses."""
+    leave(home, "The kiln is in Hall C.")
+    with contextlib.closing(sqlite3.connect(home / "journal.db")) as con:
+        con.execute("PRAGMA journal_mode = DELETE")
+    kept = home / "journal.db.damaged-20260101-120000"
+    kept.write_bytes(b"what is left of it")
+    for words in (("memory", "journal", "status"), ("memory", "status")):
+        shown = hermes(*words, home=home).stdout
+        assert "rollback journal" in shown
+        assert str(kept) in shown
+    data = journal(home, "status")
+    assert (data["mode"], data["moved_aside"]) == ("rollback", [str(kept)])
 
 
 def test_looking_delivers_nothing(home: Path) -> None:

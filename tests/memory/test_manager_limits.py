@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import contextvars
 import gc
 import json
@@ -13,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from hermes.errors import ProviderUnavailable
 from hermes.memory.journal import Journal
 from hermes.memory.lanes import Limits
 from hermes.memory.manager import MemoryManager
@@ -24,33 +26,67 @@ from tests.support import python
 MARGIN = 0.05
 """Seconds beyond its limit within which a call must be back."""
 
-CALLS: dict[str, Callable[[MemoryManager], Any]] = {
-    "system_prompt_block": lambda m: m.build_system_prompt(),
-    "prefetch": lambda m: m.prefetch_all("x"),
-    "queue_prefetch": lambda m: m.queue_prefetch_all("x"),
-    "recall_status": lambda m: m.describe_recall(),
-    "on_turn_start": lambda m: m.on_turn_start(1, "x"),
-    "on_pre_compress": lambda m: m.on_pre_compress([]),
-    "handle_tool_call": lambda m: m.handle_tool_call("wait_tool", {}),
-    "sync_turn": lambda m: m.sync_all("a", "b"),
-    "on_memory_write": lambda m: m.on_memory_write("add", "user", "x"),
-    "on_delegation": lambda m: m.on_delegation("a", "b"),
-    "on_session_end": lambda m: m.on_session_end([]),
-    "on_session_switch": lambda m: m.on_session_switch("s2"),
+LIMITS = Limits(prefetch=0.1, tool_call=0.15, hook=0.2, initialize=0.25, session_end=0.2, shutdown=0.3)
+TRIES = 5
+CALLS: dict[str, tuple[str, Callable[[MemoryManager], Any]]] = {
+    "system_prompt_block": ("hook", lambda m: m.build_system_prompt()),
+    "prefetch": ("prefetch", lambda m: m.prefetch_all("x")),
+    "queue_prefetch": ("", lambda m: m.queue_prefetch_all("x")),
+    "recall_status": ("hook", lambda m: m.describe_recall()),
+    "on_turn_start": ("hook", lambda m: m.on_turn_start(1, "x")),
+    "on_pre_compress": ("hook", lambda m: m.on_pre_compress([])),
+    "handle_tool_call": ("tool_call", lambda m: m.handle_tool_call("wait_tool", {})),
+    "sync_turn": ("", lambda m: m.sync_all("a", "b")),
+    "on_memory_write": ("", lambda m: m.on_memory_write("add", "user", "x")),
+    "on_delegation": ("", lambda m: m.on_delegation("a", "b")),
+    "on_session_end": ("", lambda m: m.on_session_end([])),
+    "on_session_switch": ("", lambda m: m.on_session_switch("s2")),
+}
+"""What calls each member in a conversation, and which limit holds its caller; none where it does not wait."""
+OTHERS: dict[str, tuple[str, Callable[[MemoryManager], Any]]] = {
+    "get_tool_schemas": ("initialize", lambda m: m.initialize_all("s1")),
+    "initialize": ("initialize", lambda m: m.initialize_all("s1")),
+    "search_records": ("tool_call", lambda m: m.search_records("x")),
+    "export_records": ("tool_call", lambda m: m.export_records()),
+    "forget_records": ("tool_call", lambda m: m.forget_records()),
+    "shutdown": ("shutdown", lambda m: m.shutdown_all()),
 }
 
 
+def seconds_beyond(hook: str) -> float:
+    """How long after its limit a call into a provider comes back that hangs in *hook*."""
+    limit, call = (CALLS | OTHERS)[hook]
+    provider = Waiting(recalls="x")
+    manager = MemoryManager(limits=LIMITS)
+    assert manager.add_provider(provider)
+    if limit != "initialize":
+        manager.initialize_all("s1")
+    setattr(provider, hook, provider._waiting(getattr(provider, hook)))
+    began = time.monotonic()
+    with contextlib.suppress(ProviderUnavailable):
+        call(manager)
+    beyond = time.monotonic() - began - (getattr(LIMITS, limit) if limit else 0.0)
+    provider.release.set()
+    manager.shutdown_all()
+    return beyond
+
+
+@pytest.mark.parametrize("hook", CALLS | OTHERS)
+def test_no_call_comes_back_later_than_its_limit(hook: str) -> None:
+    """A member that hangs, whichever it is, holds its caller for its own limit and at most 50 ms more.
+
+    The machine may be busy with something else: one of a few tries shows what the code does.
+    """
+    assert any(seconds_beyond(hook) <= MARGIN for _ in range(TRIES))
+
+
 @pytest.mark.parametrize("hook", CALLS)
-def test_a_hanging_hook_is_given_up_at_its_limit(hook: str) -> None:
-    """A member that hangs holds its caller for its limit, later calls not at all, and turns go on."""
+def test_a_hanging_hook_stops_nothing_else(hook: str) -> None:
+    """While a member hangs, later calls to it are not made, status says since when, and turns go on."""
     limits = Limits(prefetch=0.2, tool_call=0.2, hook=0.2, initialize=5, session_end=0.2, shutdown=1.0)
     provider = Waiting(hook, recalls="x")
     manager = started(provider, limits=limits)
-    began = time.monotonic()
-    CALLS[hook](manager)
-    assert (
-        time.monotonic() - began < 0.2 + 10 * MARGIN
-    )  # the machine is shared: a benchmark has the exact bound
+    CALLS[hook][1](manager)
     assert provider.entered.wait(10)
     delivering = hook.startswith(("sync", "on_memory", "on_delegation", "on_session"))
     lane = manager._registry.external[0].delivery if delivering else manager._registry.external[0].turn

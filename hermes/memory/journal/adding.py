@@ -6,6 +6,7 @@ import sqlite3
 from collections.abc import Callable, Sequence
 
 from hermes.memory.journal import sessions, settling
+from hermes.memory.journal.encoding import load
 from hermes.memory.journal.owner import Owner
 from hermes.memory.journal.records import Kind
 from hermes.memory.journal.store import Job
@@ -44,6 +45,8 @@ class Adding:
             name = (row.provider, row.session)
             if row.kind == Kind.TURN:
                 opened[name] = None
+            elif row.kind == Kind.SESSION_SWITCH and load(row.payload).get("rewound"):
+                settling.take_back(con, row.provider, row.session, row.key)
             elif row.kind == Kind.SESSION_END:
                 if opened:  # in the order in which it was said
                     sessions.open_sessions(con, opened, self._owner(), self._clock())

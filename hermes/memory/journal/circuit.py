@@ -41,6 +41,10 @@ class Circuit:
         """Whether a record may be sent at *now*."""
         return now >= self.stuck_until and (self.retry_at is None or now >= self.retry_at)
 
+    def is_well_at(self, now: float) -> bool:
+        """Whether it takes records: it is not open, and no call hangs."""
+        return not self.is_open and now >= self.stuck_until
+
     def due(self) -> float:
         """When a record may be sent."""
         return max(self.stuck_until, self.retry_at or 0.0)

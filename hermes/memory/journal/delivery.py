@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import logging
 import os
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 
 from hermes.errors import HermesError, PermanentError
 from hermes.memory.journal.circuit import Backoff, Circuit
 from hermes.memory.journal.journal import Journal
 from hermes.memory.journal.outbox import Outbox
 from hermes.memory.journal.queries import Candidate
-from hermes.memory.journal.records import DrainState, Health, Record, Sent
+from hermes.memory.journal.records import DrainState, Health, Kind, Record, Sent
 from hermes.memory.lanes import CallStillRunning, LaneClosed
 
 POLL = 0.5
@@ -24,6 +25,8 @@ STUCK_POLL = 1.0
 CHORES = 5.0
 BEAT = 20.0
 PURGE = 3600.0
+MOST_TOGETHER = 100
+"""Turns that are handed over in one call."""
 SILENCE = 300.0
 """Seconds without a sign of life after which another process delivers."""
 
@@ -34,6 +37,10 @@ class Deliverer:
     *providers* names those that can take records now. ``send`` returns how the provider took the record.
     PermanentError sets it aside; CallStillRunning (an earlier call has not returned) waits and counts as no
     attempt; anything else is tried again, later and later. *between* is called every few seconds.
+
+    ``send_many`` hands over turns that follow each other, of one session or several, all or none: to the
+    providers of which *together* says so. Where that fails they are sent one by one, so that the one that
+    cannot be taken is found. *chosen* names the providers that are in use, whether or not they are ready.
     """
 
     def __init__(
@@ -42,6 +49,9 @@ class Deliverer:
         send: Callable[[Record], Sent],
         *,
         providers: Callable[[], Collection[str]],
+        chosen: Callable[[], Collection[str]] | None = None,
+        send_many: Callable[[Sequence[Record]], Sent] | None = None,
+        together: Callable[[str], bool] | None = None,
         between: Callable[[], None] | None = None,
         backoff: Backoff | None = None,
         monotonic: Callable[[], float] = time.monotonic,
@@ -50,7 +60,10 @@ class Deliverer:
         self._log = log or logging.getLogger("hermes.memory.journal")
         self._journal = journal
         self._send = send
+        self._send_many = send_many
+        self._together = together
         self._providers = providers
+        self._chosen = chosen or providers
         self._between = between
         self._backoff = backoff or Backoff()
         self._monotonic = monotonic
@@ -58,6 +71,7 @@ class Deliverer:
         self._circuits: dict[str, Circuit] = {}
         self._batches: dict[str, deque[Candidate]] = {}
         self._failing: dict[str, dict[str, float]] = {}  # provider -> session -> when it may be tried again
+        self._singly: dict[str, int] = {}  # provider -> how many records are sent one by one
         self._leads = False
         self._due = {"chores": 0.0, "beat": 0.0, "purge": 0.0}
         self._sending = ""
@@ -162,7 +176,7 @@ class Deliverer:
     # -- one thing at a time -----------------------------------------------------------------------------
 
     def step(self) -> float:
-        """Deliver one record, if one is due; seconds until there may be another, 0.0 for at once.
+        """Deliver what goes in one call, if any is due; seconds until there may be more, 0.0 for at once.
 
         Raises StoreUnavailable if the journal cannot be read.
         """
@@ -174,11 +188,11 @@ class Deliverer:
             self._forget_waits()
         if hurry or now >= self._due["chores"] or self._outbox.needs_lease:
             self._chores(now)
-        found = self._next(now) if self._leads else None
+        found = self._next(now) if self._leads else []
         if self._outbox.needs_lease:  # another process has made the file meanwhile
             self._batches.clear()
             return 0.0
-        if found is None:
+        if not found:
             if self._unsynced:
                 self._unsynced = False
                 self._outbox.sync()
@@ -186,7 +200,10 @@ class Deliverer:
                 self._looks = seen
                 self._looked.notify_all()
             return self._pause(now)
-        self._deliver(found)
+        if len(found) > 1:
+            self._deliver_together(found)
+        else:
+            self._deliver(found[0])
         self._unsynced = True
         return 0.0
 
@@ -202,19 +219,29 @@ class Deliverer:
                 self._batches.clear()
             self._outbox.end_orphans(self._providers(), now)
             self._outbox.checkpoint()
+            if not led or now >= self._due["purge"]:
+                self._age(now, at_start=not led)
             if now >= self._due["purge"]:
                 self._due["purge"] = now + PURGE
                 self._outbox.purge()
         if self._between is not None:
             self._between()
 
-    def _next(self, now: float) -> Record | None:
+    def _age(self, now: float, *, at_start: bool) -> None:
+        """Set aside what is too old. What can be tried is tried first, as after a month of holidays."""
+        healthy = [one for one in self._providers() if self._circuit(one).is_well_at(now)]
+        number = self._outbox.set_old_aside([*healthy, *(self._chosen() if at_start else ())])
+        if number:
+            self._batches.clear()
+            self._log.warning("%d records are set aside: they are older than journal.max_age", number)
+
+    def _next(self, now: float) -> list[Record]:
         for provider in self._providers():
             if self._circuit(provider).is_closed_at(now):
                 record = self._next_of(provider, now)
                 if record is not None:
-                    return record
-        return None
+                    return self._with_more(record)
+        return []
 
     def _next_of(self, provider: str, now: float) -> Record | None:
         batch = self._batches.get(provider)
@@ -234,6 +261,28 @@ class Deliverer:
                 return record
         return None
 
+    def _with_more(self, first: Record) -> list[Record]:
+        """*first*, and the turns that may go with it in one call."""
+        provider = first.provider
+        if self._singly.get(provider):
+            return [first]
+        batch = self._batches[provider]
+        if first.kind is not Kind.TURN or first.attempts or not batch or self._circuit(provider).failures:
+            return [first]
+        if self._together is None or not self._together(provider):
+            return [first]
+        free = list(
+            itertools.takewhile(
+                lambda one: self._outbox.held_back_by(provider, one) is None,
+                itertools.islice(batch, MOST_TOGETHER - 1),
+            )
+        )
+        records = self._outbox.load_more(provider, first, free)
+        taken = {record.key for record in records}
+        while batch and batch[0].key in taken:
+            batch.popleft()
+        return records
+
     def _look(self, provider: str, now: float) -> deque[Candidate]:
         """What may be sent now; while nothing succeeds, sessions that have not failed come first."""
         failing = self._failing.get(provider, {})
@@ -250,6 +299,7 @@ class Deliverer:
         except (CallStillRunning, LaneClosed):
             self._circuit(record.provider).stuck_until = self._monotonic() + STUCK_POLL
             self._batches.pop(record.provider, None)
+            return  # it is as it was, however often this is looked at
         except PermanentError as exc:
             self._log.warning("%s refused %s for good: %s", record.provider, self._sending, exc)
             self._outbox.dead(record, _describe(exc))
@@ -259,12 +309,29 @@ class Deliverer:
             self._succeeded(record, sent)
         finally:
             self._sending = ""
+        if self._singly.get(record.provider):
+            self._singly[record.provider] -= 1
+
+    def _deliver_together(self, records: Sequence[Record]) -> None:
+        provider = records[0].provider
+        self._sending = f"{len(records)} turns, the first of session {records[0].session_id}"
+        assert self._send_many is not None
+        try:
+            sent = self._send_many(records)
+        except BaseException as exc:  # noqa: BLE001 - whatever it is, each record is tried for itself
+            self._log.info("%s did not take %s: %s", provider, self._sending, _describe(exc))
+            self._singly[provider] = len(records)
+            self._batches.pop(provider, None)
+            if isinstance(exc, CallStillRunning | LaneClosed):
+                self._circuit(provider).stuck_until = self._monotonic() + STUCK_POLL
+        else:
+            self._outbox.taken(records, sent)
+            self._circuit(provider).succeeded()
+        finally:
+            self._sending = ""
 
     def _succeeded(self, record: Record, sent: Sent) -> None:
-        if sent is Sent.STORED:
-            self._outbox.stored(record)
-        else:
-            self._outbox.accepted(record)
+        self._outbox.taken([record], sent)
         failing = self._failing.get(record.provider)
         if self._circuit(record.provider).succeeded():
             self._failing.pop(record.provider, None)  # it is back: nobody has to wait
@@ -282,7 +349,7 @@ class Deliverer:
             failing=circuit.failures, last_error=error, circuit=circuit.state_at(now), retry_at=retry_at
         )
         self._log.info("%s did not take %s: %s", record.provider, self._sending, error)
-        if self._outbox.failed(record, error, wait, health, sweep=circuit.is_open):
+        if self._outbox.failed(record, error, wait, health):
             self._failing.get(record.provider, {}).pop(record.session_id, None)
             self._log.warning("%s: %s is set aside: %s", record.provider, self._sending, error)
         else:

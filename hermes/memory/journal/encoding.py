@@ -23,10 +23,14 @@ class Row(NamedTuple):
     time: float
     opens: str
     payload: str
+    added: float
 
 
-def to_row(entry: Entry) -> Row:
-    """*entry* written out. What cannot be JSON is told as its text, or dropped and named under ``dropped``."""
+def to_row(entry: Entry, now: float) -> Row:
+    """*entry* written out at *now* (Unix seconds).
+
+    What cannot be JSON is told as its text, or dropped and named under ``dropped``.
+    """
     opens = str(entry.payload.get("new_session_id") or "") if entry.kind is Kind.SESSION_SWITCH else ""
     return Row(
         storable(entry.provider),
@@ -36,6 +40,7 @@ def to_row(entry: Entry) -> Row:
         float(entry.time),
         storable(opens) if opens != entry.session_id else "",
         dump(entry.payload),
+        now,
     )
 
 

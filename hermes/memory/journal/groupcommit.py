@@ -13,23 +13,49 @@ LONGEST_GATHERING = 0.002
 
 
 class _Seat(Generic[J]):
-    """One caller's place in the queue; its lock is held until it is its turn, or its work is done."""
+    """One caller's place in the queue; its lock is held until it is called: to commit, or because it is done."""
 
-    __slots__ = ("done", "job", "turn")
+    __slots__ = ("_turn", "called", "done", "job", "next")
 
     def __init__(self, job: J) -> None:
         self.job = job
         self.done = False
-        self.turn = threading.Lock()
-        self.turn.acquire()
+        self.next: _Seat[J] | None = None
+        """Who is called when this one has been."""
+        self.called = False
+        self._turn = threading.Lock()
+        self._turn.acquire()
+
+    def call(self) -> None:
+        """Let its caller go on."""
+        self.called = True
+        self._turn.release()
+
+    def wait(self, seconds: float = -1.0) -> BaseException | None:
+        """Return when it is called, or after *seconds*.
+
+        A Ctrl-C does not end it, because others rely on this one: it is returned, to be raised in the end.
+        """
+        interrupt: BaseException | None = None
+        while not self.called:
+            try:
+                if not self._turn.acquire(timeout=seconds):
+                    return interrupt
+            except BaseException as exc:  # noqa: BLE001 - see above
+                interrupt = exc
+        if interrupt is not None:
+            self._turn.acquire(blocking=False)  # it may have come before the lock was taken
+        return interrupt
 
 
 class GroupCommit(Generic[J]):
     """Gathers jobs and gives them to *commit* together, in the order in which they came.
 
     There is no thread of its own: the first caller commits for all who wait, then the next one in the queue
-    takes over. It gives those that were just served, and are about to come again, half a commit's time to do
-    so: else two halves would take turns. Whoever completes the group commits it. *commit* must not raise.
+    takes over. It gives those that were just served, and are about to come again, a commit's time to do so:
+    else two halves would take turns. Whoever completes the group commits it. *commit* must not raise.
+
+    Those who are done wake each other, one by one: all at once they would only fight for the interpreter.
     """
 
     def __init__(self, commit: Callable[[Sequence[J]], None]) -> None:
@@ -47,38 +73,41 @@ class GroupCommit(Generic[J]):
         seat = _Seat(job)
         with self._lock:
             self._queue.append(seat)
-            leads = not self._led
-            self._led = True
-            if self._gatherer is not None and len(self._queue) >= self._wanted:
+            leads, self._led = not self._led, True
+            completes = self._gatherer is not None and len(self._queue) >= self._wanted
+            if completes:
                 self._gatherer = None  # it waits on, as one of the group
-                complete = True
-            else:
-                complete = False
-        if complete:
-            self._lead(seat)
-            return
-        if not leads:
-            seat.turn.acquire()
-            if seat.done:
-                return
-        self._gather(seat)
+        interrupt = None if leads or completes else seat.wait()
+        try:
+            if completes:
+                self._lead(seat)
+            elif not seat.done:
+                interrupt = self._gather(seat) or interrupt
+        finally:
+            if seat.next is not None:
+                seat.next.call()
+        if interrupt is not None:
+            raise interrupt
 
-    def _gather(self, seat: _Seat[J]) -> None:
-        """Lead, at the latest when the others had their time to come."""
-        patience = min(self._took / 2, LONGEST_GATHERING)
+    def _gather(self, seat: _Seat[J]) -> BaseException | None:
+        """Lead, at the latest when the others had their time to come; a Ctrl-C that came meanwhile."""
+        patience = min(self._took, LONGEST_GATHERING)
         with self._lock:
             waits = len(self._queue) < self._wanted and time.monotonic() - self._ended < patience
             if waits:
+                seat.called = False  # as heir it was
                 self._gatherer = seat
-        if waits and not seat.turn.acquire(timeout=patience):
+        interrupt = seat.wait(patience) if waits else None
+        if waits:
             with self._lock:
-                completed = self._gatherer is not seat
-                if not completed:
+                led = self._gatherer is not seat  # the group was completed, by one that commits it
+                if not led:
                     self._gatherer = None
-            if completed:
-                seat.turn.acquire()
+            if led:
+                interrupt = seat.wait() or interrupt
         if not seat.done:
             self._lead(seat)
+        return interrupt
 
     def _lead(self, seat: _Seat[J]) -> None:
         with self._lock:
@@ -93,9 +122,11 @@ class GroupCommit(Generic[J]):
                 heir = self._queue[0] if self._queue else None
                 self._led = heir is not None
                 self._wanted = len(seats) + len(self._queue)
+            last = seat
             for one in seats:
                 one.done = True
                 if one is not seat:
-                    one.turn.release()
+                    last.next = one
+                    last = one
             if heir is not None:
-                heir.turn.release()
+                heir.call()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sqlite3
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import Self
 
 from hermes.memory.journal import queries, sessions, settling, stats
 from hermes.memory.journal.adding import Adding
-from hermes.memory.journal.encoding import digest, to_row
+from hermes.memory.journal.encoding import to_row
 from hermes.memory.journal.owner import Owner
 from hermes.memory.journal.records import DAY, Entry, JournalStats, Record, Recorded, Scrubbed, State
 from hermes.memory.journal.scrub import scrub
@@ -26,7 +25,7 @@ BATCH = 2000
 class Journal:
     """What is owed to providers, at *path*; None keeps it in memory.
 
-    *max_age*: seconds after which an undelivered record may be set aside. *max_size*: bytes above which
+    *max_age*: seconds after which an undelivered record is set aside. *max_size*: bytes above which
     ``stats`` warns. *keep_handed_over*: seconds for which an accepted record is kept once it is confirmed.
     Opening never fails: where the disk refuses, ``stats().trouble`` says why, records are kept in memory and
     written when that is over.
@@ -89,7 +88,8 @@ class Journal:
         """
         durable, number, reason = True, 0, ""
         for start in range(0, len(entries), BATCH):
-            rows = [to_row(entry) for entry in entries[start : start + BATCH]]
+            now = self.clock()
+            rows = [to_row(entry, now) for entry in entries[start : start + BATCH]]
             done = self.store.append(Job(rows, open_sessions, ledger))
             if len(entries) <= BATCH:
                 return done
@@ -98,12 +98,7 @@ class Journal:
 
     def ingested(self, provider: str, keys: Collection[str]) -> set[str]:
         """Those of *keys* that were ingested for *provider* before."""
-
-        def known(con: sqlite3.Connection) -> set[str]:
-            statement = "SELECT 1 FROM ingested WHERE provider = ? AND hash = ?"
-            return {key for key in keys if con.execute(statement, (provider, digest(key))).fetchone()}
-
-        return set().union(*self.store.read(known))
+        return set().union(*self.store.read(lambda con: queries.ingested(con, provider, keys)))
 
     def clear_ledger(self, provider: str) -> int:
         """Forget what was ingested for *provider*, so that it can be again; how many entries."""
@@ -182,11 +177,11 @@ class Journal:
 
     def retry(self, seqs: Sequence[int] | None = None) -> int:
         """Dead letters (those at *seqs*, or all) are owed again; how many. Raises StoreUnavailable."""
-        return self.store.change(lambda con: settling.to_pending(con, State.DEAD, seqs), durable=True)
+        return self._owed_again(State.DEAD, seqs)
 
     def redeliver(self, seqs: Sequence[int] | None = None) -> int:
         """Records handed over and not confirmed (at *seqs*, or all) are owed again. Raises StoreUnavailable."""
-        return self.store.change(lambda con: settling.to_pending(con, State.HANDED_OVER, seqs), durable=True)
+        return self._owed_again(State.HANDED_OVER, seqs)
 
     def drop(self, seqs: Sequence[int]) -> int:
         """Delete the records at *seqs*, never to be delivered; how many. Raises StoreUnavailable."""
@@ -195,3 +190,7 @@ class Journal:
     def scrub(self, text: str) -> Scrubbed:
         """Forget *text*: no byte of it is left in the journal, but where the provider must still be told."""
         return scrub(self.store, text)
+
+    def _owed_again(self, state: State, seqs: Sequence[int] | None) -> int:
+        now = self.clock()
+        return self.store.change(lambda con: settling.to_pending(con, state, seqs, now), durable=True)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import sqlite3
 
-from hermes.memory.journal import sessions
+from hermes.memory.journal import sessions, settling
+from hermes.memory.journal.encoding import load
+from hermes.memory.journal.records import Kind
 
 _AS_THEY_ARE = ("owner", "health", "ingested", "hook")
 
@@ -23,10 +25,14 @@ def move_all(source: sqlite3.Connection, target: sqlite3.Connection) -> None:
 
 
 def _move_sessions(source: sqlite3.Connection, target: sqlite3.Connection) -> None:
-    for provider, session, key in source.execute(
-        "SELECT provider, session, key FROM record WHERE kind = 'session_end' ORDER BY seq"
+    for kind, provider, session, key, payload in source.execute(
+        "SELECT kind, provider, session, key, payload FROM record "
+        "WHERE kind IN ('session_end', 'session_switch') ORDER BY seq"
     ):
-        sessions.note_end(target, provider, session, key)
+        if kind == Kind.SESSION_END:
+            sessions.note_end(target, provider, session, key)
+        elif load(payload).get("rewound"):
+            settling.take_back(target, provider, session, key)
     target.executemany(
         "INSERT INTO session VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (provider, session) DO UPDATE SET "
         "owner = excluded.owner, linger = max(linger, excluded.linger), ending = excluded.ending, "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 
 import attrs
 
@@ -13,9 +13,11 @@ from hermes.memory.journal import queries, sessions, settling
 from hermes.memory.journal.journal import Journal
 from hermes.memory.journal.owner import Watch
 from hermes.memory.journal.queries import Candidate
-from hermes.memory.journal.records import Health, Kind, Record
+from hermes.memory.journal.records import DAY, Health, Kind, Record, Sent
 
 BATCH = 256
+TOGETHER = 1 << 20
+"""Characters that are handed over in one call, as long as it is more than one record."""
 ATTEMPTS = 20
 """After so many failures a record holds nothing back that need not wait, and may be set aside."""
 
@@ -95,6 +97,21 @@ class Outbox:
         before = self._journal.clock() - self._journal.keep_handed_over
         self._if_possible(lambda con: settling.purge(con, before))
 
+    def set_old_aside(self, healthy: Collection[str]) -> int:
+        """Set aside what is owed for longer than ``max_age``, but what a *healthy* provider is about to get."""
+        now = self._journal.clock()
+        days = self._journal.max_age / DAY
+        reason = f"older than journal.max_age ({days:g} days)"
+        number = 0
+
+        def change(con: sqlite3.Connection) -> int:
+            nonlocal number
+            number = settling.set_old_aside(con, now - self._journal.max_age, healthy, reason, now)
+            return number
+
+        self._if_possible(change)
+        return number
+
     def checkpoint(self) -> None:
         """Fold the write-ahead log into the file where it has grown large."""
         disk = self._store.disk
@@ -136,6 +153,14 @@ class Outbox:
         turns = self._journal.transcript(provider, record.session_id, before=record.seq)
         return attrs.evolve(record, payload={**record.payload, "messages": turns})
 
+    def load_more(self, provider: str, first: Record, following: Sequence[Candidate]) -> list[Record]:
+        """The turn *first*, and of what follows it the turns that were never tried and may go in one call with it."""
+        if self._store.memory is not None:
+            return [first]  # the order of what is in memory and what is on disk is that of single records
+        keys = [first.key, *(one.key for one in following)]
+        found = self._store.read(lambda con: queries.load_pending(con, provider, keys, TOGETHER))
+        return found[0] if found and found[0] else [first]
+
     def held_back_by(self, provider: str, candidate: Candidate) -> str | None:
         """The session that must first switch to that of *candidate*, if one has yet to."""
         settled = [key for name, key in self._settled if name == provider]
@@ -146,24 +171,35 @@ class Outbox:
 
     # -- outcomes ----------------------------------------------------------------------------------------
 
-    def stored(self, record: Record) -> None:
-        """The backend has *record*."""
-        self._taken(record, stored=True)
+    def taken(self, records: Sequence[Record], sent: Sent) -> None:
+        """The provider took *records*, all of the same provider: it has stored them, or nobody knows whether."""
+        now = self._journal.clock()
+        forget: list[str] = []
 
-    def accepted(self, record: Record) -> None:
-        """The provider took *record*, and nobody knows whether it is stored."""
-        self._taken(record, stored=False)
+        def change(con: sqlite3.Connection) -> None:
+            forget.clear()
+            for record in records:
+                text = settling.text_to_forget(con, record)
+                if sent is Sent.STORED or text:
+                    settling.delivered(con, record, now)
+                else:
+                    settling.handed_over(con, record, now)
+                if text:
+                    forget.append(text)
+            settling.note_success(con, records[0].provider, now, len(records))
+
+        self._settle(records, change)
+        for text in forget:
+            with contextlib.suppress(StoreUnavailable):  # the row is gone; its bytes go with the next scrub
+                self._journal.scrub(text)
 
     def dead(self, record: Record, error: str) -> None:
         """*record* can never be taken."""
         now = self._journal.clock()
-        self._settle(record, lambda con: settling.dead(con, record, error, now))
+        self._settle([record], lambda con: settling.dead(con, record, error, now))
 
-    def failed(self, record: Record, error: str, wait: float, health: Health, *, sweep: bool) -> bool:
-        """*record* was refused, and is tried again after *wait* seconds; whether it was set aside instead.
-
-        *sweep*: the whole provider fails, so what is older than ``max_age`` is set aside with it.
-        """
+    def failed(self, record: Record, error: str, wait: float, health: Health) -> bool:
+        """*record* was refused, and is tried again after *wait* seconds; whether it was set aside instead."""
         now = self._journal.clock()
         died = False
 
@@ -173,9 +209,6 @@ class Outbox:
             settling.note_health(con, record.provider, health)
             if settling.poisoned(con, record, ATTEMPTS):
                 settling.dead(con, record, error, now)
-                died = True
-            elif sweep and record.time < now - self._journal.max_age:
-                settling.dead_before(con, record.provider, now - self._journal.max_age, error, now)
                 died = True
 
         self._store.change_later(change)
@@ -187,27 +220,9 @@ class Outbox:
         waiting = sum(part.get(provider, 0) for part in parts for provider in providers)
         return waiting - sum(provider in providers for provider, _ in self._settled)
 
-    def _taken(self, record: Record, *, stored: bool) -> None:
-        now = self._journal.clock()
-        forget = ""
-
-        def change(con: sqlite3.Connection) -> None:
-            nonlocal forget
-            forget = settling.text_to_forget(con, record) or forget
-            if stored or forget:
-                settling.delivered(con, record, now)
-            else:
-                settling.handed_over(con, record, now)
-            settling.note_success(con, record.provider, now)
-
-        self._settle(record, change)
-        if forget:
-            with contextlib.suppress(StoreUnavailable):  # the row is gone; its bytes go with the next scrub
-                self._journal.scrub(forget)
-
-    def _settle(self, record: Record, change: settling.Change) -> None:
+    def _settle(self, records: Sequence[Record], change: settling.Change) -> None:
         if not self._store.change_later(change):
-            self._settled.add((record.provider, record.key))
+            self._settled.update((record.provider, record.key) for record in records)
 
     def _any_left(self, provider: str, session: str) -> bool:
         if not self._settled:

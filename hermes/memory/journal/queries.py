@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any, NamedTuple
 
-from hermes.memory.journal.encoding import load, spoken
+from hermes.memory.journal.encoding import digest, load, spoken
 from hermes.memory.journal.records import DAY, Health, Kind, Record, State
 from hermes.memory.latency import HookStats, Latency
 
@@ -82,6 +82,28 @@ def pending(con: sqlite3.Connection, provider: str, key: str) -> Record | None:
     return record_of(row) if row else None
 
 
+def load_pending(con: sqlite3.Connection, provider: str, keys: Sequence[str], most: int) -> list[Record]:
+    """The undelivered turns of *provider* with those keys that were never tried, in their order.
+
+    Up to the first that is something else, and up to *most* characters.
+    """
+    found = con.execute(
+        f"SELECT {COLUMNS} FROM record WHERE provider = ? AND state = 'pending' "  # noqa: S608
+        "AND key IN (SELECT value FROM json_each(?)) ORDER BY seq",
+        (provider, json.dumps(list(keys))),
+    )
+    loaded: list[Record] = []
+    for row in found:
+        most -= len(row[4])
+        if loaded and most < 0:
+            break
+        record = record_of(row)
+        if record.kind is not Kind.TURN or record.attempts:
+            break
+        loaded.append(record)
+    return loaded
+
+
 def pending_keys(con: sqlite3.Connection, provider: str, session: str) -> list[str]:
     """The keys of what is undelivered of *session*."""
     found = con.execute(
@@ -152,7 +174,7 @@ def transcript(
     turns = con.execute(
         " UNION ALL ".join(  # noqa: S608 - nothing from outside
             f"SELECT seq, payload FROM record WHERE provider = ?1 AND state {pending} 'pending' AND seq < ?3 "  # noqa: S608
-            "AND session IN (SELECT value FROM json_each(?2)) AND kind = 'turn'"
+            "AND session IN (SELECT value FROM json_each(?2)) AND kind = 'turn' AND undone = ''"
             for pending in ("=", "<>")  # each has its index
         )
         + " ORDER BY seq",
@@ -233,3 +255,9 @@ def dump_hook(stats: HookStats) -> str:
             "last_error": stats.last_error,
         }
     )
+
+
+def ingested(con: sqlite3.Connection, provider: str, keys: Collection[str]) -> set[str]:
+    """Those of *keys* that were ingested for *provider* before."""
+    statement = "SELECT 1 FROM ingested WHERE provider = ? AND hash = ?"
+    return {key for key in keys if con.execute(statement, (provider, digest(key))).fetchone()}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import time
 from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
@@ -56,6 +58,11 @@ class Entry:
     payload: Mapping[str, Any]
     key: str
     time: float
+
+
+def new_key() -> str:
+    """A key like no other. Later ones sort behind: an index of keys then grows at its end, not everywhere."""
+    return f"{time.time_ns():016x}{os.urandom(8).hex()}"
 
 
 @attrs.frozen

@@ -12,10 +12,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from hermes.database import Database, is_damaged
 from hermes.files import locked, sync_folder
 from hermes.locks import PRIVATE_FILE, give_to_owner_of
 from hermes.memory.journal import schema
-from hermes.memory.journal.database import Database, is_damaged
 
 SUFFIX = ".damaged-"
 TABLES = ("record", "session", "owner", "health", "ingested", "hook")
@@ -49,7 +49,7 @@ def replace_damaged(path: Path, *, vfs: str | None = None) -> None:
         fresh = path.with_name(f".{path.name}.new")
         try:
             remove_leftovers(path)
-            Database(fresh, vfs=vfs).close()
+            Database(fresh, create=schema.create, vfs=vfs).close()
             _copy_what_can_be_read(aside, fresh)
         except BaseException:
             _remove(fresh)
@@ -61,7 +61,7 @@ def replace_damaged(path: Path, *, vfs: str | None = None) -> None:
 
 def _is_sound(path: Path, vfs: str | None) -> bool:
     try:
-        database = Database(path, vfs=vfs)
+        database = Database(path, create=schema.create, vfs=vfs)
     except sqlite3.DatabaseError as exc:
         if is_damaged(exc):
             return False
@@ -128,13 +128,19 @@ def _copy_what_can_be_read(aside: Path, fresh: Path) -> None:
 def _merge(source: Path, target: sqlite3.Connection) -> None:
     with contextlib.closing(sqlite3.connect(source, isolation_level=None)) as old:
         for table in TABLES:
-            columns = [row[1] for row in target.execute(f"PRAGMA table_info({table})")]
+            columns = _columns(target, table)
+            with contextlib.suppress(sqlite3.DatabaseError):  # an older journal has fewer
+                columns = [name for name in columns if name in _columns(old, table)] or columns
             into = f"INSERT OR IGNORE INTO {table} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})"  # noqa: S608
             target.execute("BEGIN IMMEDIATE")
             for row in _readable_rows(old, table, columns):
                 with contextlib.suppress(sqlite3.IntegrityError, sqlite3.InterfaceError):  # a row of nonsense
                     target.execute(into, row)
             target.execute("COMMIT")
+
+
+def _columns(con: sqlite3.Connection, table: str) -> list[str]:
+    return [row[1] for row in con.execute(f"PRAGMA table_info({table})")]
 
 
 def _readable_rows(con: sqlite3.Connection, table: str, columns: list[str]) -> Iterator[tuple[Any, ...]]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 
-VERSION = 1
+VERSION = 2
 
 TABLES = """
 CREATE TABLE IF NOT EXISTS record (
@@ -24,7 +25,9 @@ CREATE TABLE IF NOT EXISTS record (
     settled REAL,                              -- when it was delivered, handed over or set aside
     confirmed INTEGER NOT NULL DEFAULT 0,
     forget TEXT NOT NULL DEFAULT '',           -- a text to be scrubbed once this record is delivered
-    payload TEXT NOT NULL
+    payload TEXT NOT NULL,
+    added REAL NOT NULL DEFAULT 0,             -- when it was written down; *time* is when it was said
+    undone TEXT NOT NULL DEFAULT ''            -- of a turn: key of the switch that took it back
 );
 CREATE UNIQUE INDEX IF NOT EXISTS record_key ON record (provider, key);
 CREATE INDEX IF NOT EXISTS record_pending ON record (provider, seq, session) WHERE state = 'pending';
@@ -64,6 +67,12 @@ CREATE TABLE IF NOT EXISTS ingested (provider TEXT NOT NULL, hash BLOB NOT NULL,
     WITHOUT ROWID;
 """
 
+FROM_1 = """
+ALTER TABLE record ADD COLUMN added REAL NOT NULL DEFAULT 0;
+ALTER TABLE record ADD COLUMN undone TEXT NOT NULL DEFAULT '';
+UPDATE record SET added = CAST(strftime('%s', 'now') AS REAL);
+"""
+
 
 class NewerJournal(sqlite3.OperationalError):
     """The file was written by a later version of hermes: left alone."""
@@ -75,4 +84,20 @@ def create(con: sqlite3.Connection) -> None:
     if version > VERSION:
         raise NewerJournal(f"written by a later version of hermes (format {version})")
     if version < VERSION:
-        con.executescript(f"BEGIN IMMEDIATE; {TABLES} PRAGMA user_version = {VERSION}; COMMIT")
+        con.execute("BEGIN IMMEDIATE")
+        try:
+            (version,) = con.execute(
+                "PRAGMA user_version"
+            ).fetchone()  # another process may have been quicker
+            for statement in _statements(FROM_1 if version == 1 else TABLES if version < 1 else ""):
+                con.execute(statement)
+            con.execute(f"PRAGMA user_version = {VERSION}")
+            con.execute("COMMIT")
+        except BaseException:
+            con.execute("ROLLBACK")
+            raise
+
+
+def _statements(script: str) -> list[str]:
+    """The statements of *script*: ``executescript`` would commit before the first."""
+    return [statement for statement in re.sub(r"--.*", "", script).split(";") if statement.strip()]

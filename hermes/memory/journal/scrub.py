@@ -9,9 +9,9 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from hermes.database import Database
 from hermes.errors import HermesError
 from hermes.files import locked
-from hermes.memory.journal.database import Database
 from hermes.memory.journal.encoding import dump, each_text, load
 from hermes.memory.journal.records import Kind, Scrubbed, State
 from hermes.memory.journal.salvage import moved_aside, remove_leftovers

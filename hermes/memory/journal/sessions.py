@@ -153,7 +153,9 @@ def orphans(
             con.execute("DELETE FROM session WHERE provider = ? AND session = ?", (provider, session))
             continue
         key = f"end-{uuid.uuid4().hex}"  # written once, with the session: the same again is another end
-        ends.append(Row(provider, session, Kind.SESSION_END.value, key, time, "", dump({"messages": []})))
+        ends.append(
+            Row(provider, session, Kind.SESSION_END.value, key, time, "", dump({"messages": []}), time)
+        )
     return ends
 
 

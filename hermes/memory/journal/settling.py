@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import json
 import sqlite3
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from hermes.memory.journal import queries
 from hermes.memory.journal.encoding import Row, compact, digest
@@ -38,8 +38,8 @@ def insert(con: sqlite3.Connection, rows: Sequence[Row]) -> int:
 @functools.cache
 def _insert_of(number: int) -> str:
     return (
-        "INSERT OR IGNORE INTO record (provider, session, kind, key, time, opens, payload) "  # noqa: S608
-        f"VALUES {', '.join(['(?, ?, ?, ?, ?, ?, ?)'] * number)}"
+        "INSERT OR IGNORE INTO record (provider, session, kind, key, time, opens, payload, added) "  # noqa: S608
+        f"VALUES {', '.join(['(?, ?, ?, ?, ?, ?, ?, ?)'] * number)}"
     )
 
 
@@ -118,13 +118,33 @@ def dead(con: sqlite3.Connection, record: Record, error: str, now: float) -> Non
     )
 
 
-def dead_before(con: sqlite3.Connection, provider: str, made_before: float, error: str, now: float) -> int:
-    """Set aside every undelivered record of *provider* made before *made_before*; how many."""
-    return con.execute(
-        "UPDATE record SET state = 'dead', settled = ?, error = CASE WHEN error = '' THEN ? ELSE error END "
-        "WHERE provider = ? AND state = 'pending' AND time < ?",
-        (now, error, provider, made_before),
-    ).rowcount
+def set_old_aside(
+    con: sqlite3.Connection, before: float, healthy: Collection[str], reason: str, now: float
+) -> int:
+    """Set aside what was written down before that time and is still owed; how many.
+
+    Of the providers that are *healthy*, what waits untried will be delivered: only what failed there.
+    """
+    providers = [
+        name for (name,) in con.execute("SELECT DISTINCT provider FROM record WHERE state = 'pending'")
+    ]
+    old: list[int] = []
+    for provider in providers:
+        for seq, added, attempts in con.execute(
+            "SELECT seq, added, attempts FROM record INDEXED BY record_pending "
+            "WHERE provider = ? AND state = 'pending' ORDER BY seq",
+            (provider,),
+        ):
+            if added >= before:
+                break  # what follows is younger
+            if added and (attempts or provider not in healthy):
+                old.append(seq)
+    con.executemany(
+        "UPDATE record SET state = 'dead', settled = ?, error = CASE WHEN error = '' THEN ? ELSE ? || error END "
+        "WHERE seq = ?",
+        ((now, reason, f"{reason}: ", seq) for seq in old),
+    )
+    return len(old)
 
 
 def note_health(con: sqlite3.Connection, provider: str, health: Health) -> None:
@@ -138,13 +158,13 @@ def note_health(con: sqlite3.Connection, provider: str, health: Health) -> None:
     )
 
 
-def note_success(con: sqlite3.Connection, provider: str, now: float) -> None:
-    """One more record of *provider* was taken."""
+def note_success(con: sqlite3.Connection, provider: str, now: float, number: int = 1) -> None:
+    """*number* more records of *provider* were taken."""
     con.execute(
-        "INSERT INTO health (provider, successes, last_success) VALUES (?, 1, ?) "
-        "ON CONFLICT (provider) DO UPDATE SET successes = successes + 1, last_success = excluded.last_success, "
-        "failing = 0, circuit = 'closed', retry_at = NULL",
-        (provider, now),
+        "INSERT INTO health (provider, successes, last_success) VALUES (?, ?, ?) "
+        "ON CONFLICT (provider) DO UPDATE SET successes = successes + excluded.successes, "
+        "last_success = excluded.last_success, failing = 0, circuit = 'closed', retry_at = NULL",
+        (provider, number, now),
     )
 
 
@@ -166,12 +186,12 @@ def purge(con: sqlite3.Connection, handed_over_before: float) -> int:
     ).rowcount
 
 
-def to_pending(con: sqlite3.Connection, state: State, seqs: Sequence[int] | None) -> int:
+def to_pending(con: sqlite3.Connection, state: State, seqs: Sequence[int] | None, now: float) -> int:
     """Records in *state* (of those at *seqs*, or all) are owed again, as if never tried."""
     return con.execute(
         "UPDATE record SET state = 'pending', attempts = 0, first_failed = NULL, next_try = 0, confirmed = 0, "
-        "settled = NULL WHERE state = ? AND (? IS NULL OR seq IN (SELECT value FROM json_each(?)))",
-        (state.value, *_chosen(seqs)),
+        "settled = NULL, added = ? WHERE state = ? AND (? IS NULL OR seq IN (SELECT value FROM json_each(?)))",
+        (now, state.value, *_chosen(seqs)),
     ).rowcount
 
 
@@ -189,6 +209,16 @@ def drop(con: sqlite3.Connection, seqs: Sequence[int]) -> int:
     for provider, session, key in ends:
         end_session(con, provider, session, key)
     return number
+
+
+def take_back(con: sqlite3.Connection, provider: str, session: str, switch: str) -> None:
+    """The last turn of *session* was undone, as the record *switch* tells: no end of the session tells of it."""
+    con.execute(
+        "UPDATE record SET undone = ?1 WHERE seq = (SELECT max(seq) FROM record WHERE provider = ?2 "
+        "AND session IN (SELECT value FROM json_each(?3)) AND kind = 'turn' AND undone = '') "
+        "AND NOT EXISTS (SELECT 1 FROM record WHERE provider = ?2 AND undone = ?1)",
+        (switch, provider, json.dumps(queries.session_chain(con, provider, session))),
+    )
 
 
 def end_session(con: sqlite3.Connection, provider: str, session: str, key: str) -> None:

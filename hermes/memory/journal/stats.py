@@ -63,12 +63,21 @@ def summed(parts: list[Counts], **others: Any) -> JournalStats:
     """One picture of what lies on disk and what is in memory."""
     undelivered: dict[str, int] = {}
     health: dict[str, Health] = {}
-    hooks: dict[str, Mapping[str, HookStats]] = {}
+    hooks: dict[str, dict[str, HookStats]] = {}
     for part in parts:
         for provider, number in part.undelivered.items():
             undelivered[provider] = undelivered.get(provider, 0) + number
-        health.update(part.health)
-        hooks.update(part.hooks)
+        for provider, found in part.health.items():
+            before = health.get(provider, Health())
+            health[provider] = attrs.evolve(
+                found,
+                successes=before.successes + found.successes,
+                last_success=found.last_success or before.last_success,
+            )
+        for provider, calls in part.hooks.items():
+            known = hooks.setdefault(provider, {})
+            for hook, more in calls.items():
+                known.setdefault(hook, HookStats()).merge(more)
     return JournalStats(
         undelivered=_pending_in(undelivered),
         undelivered_by_provider=undelivered,

@@ -12,9 +12,9 @@ from typing import TypeVar
 
 import attrs
 
+from hermes.database import PATIENCE, Database, is_busy, is_damaged, is_full
 from hermes.errors import HermesError, StoreUnavailable
-from hermes.memory.journal import moving, salvage
-from hermes.memory.journal.database import PATIENCE, Database, is_busy, is_damaged, is_full
+from hermes.memory.journal import moving, salvage, schema
 from hermes.memory.journal.encoding import Row
 from hermes.memory.journal.groupcommit import GroupCommit
 from hermes.memory.journal.records import Recorded
@@ -70,7 +70,7 @@ class Store:
         self._gate = threading.RLock()  # one writer at a time, and none while what is in memory moves
         self._disk: Database | None = None
         self._had_disk = False
-        self._memory = Database(None) if self.path is None else None
+        self._memory = Database(None, create=schema.create) if self.path is None else None
         self._postponed: list[Change[object]] = []
         self._appends = GroupCommit(self._commit)
 
@@ -170,6 +170,11 @@ class Store:
             except TROUBLE as exc:
                 self._note(exc)
                 self._keep_in_memory(jobs)
+            except (
+                BaseException
+            ):  # a Ctrl-C of the thread that leads: the turns of the others are not its to lose
+                self._keep_in_memory(jobs)
+                raise
             else:
                 for job, number in zip(jobs, numbers, strict=True):
                     job.result = Recorded(durable=True, records=number)
@@ -266,12 +271,12 @@ class Store:
                 if self._had_disk and not self.path.parent.is_dir():
                     raise FileNotFoundError(f"{self.path.parent} is gone")  # deleted: not to be made again
                 try:
-                    self._disk = Database(self.path, vfs=self._vfs)
+                    self._disk = Database(self.path, create=schema.create, vfs=self._vfs)
                 except sqlite3.DatabaseError as exc:
                     if not is_damaged(exc):
                         raise
                     salvage.replace_damaged(self.path, vfs=self._vfs)
-                    self._disk = Database(self.path, vfs=self._vfs)
+                    self._disk = Database(self.path, create=schema.create, vfs=self._vfs)
                 self._had_disk = True
             return self._disk
 
@@ -304,7 +309,7 @@ class Store:
 
 
 def _held_records() -> Database:
-    memory = Database(None)
+    memory = Database(None, create=schema.create)
     with memory.transaction(durable=False) as con:
         con.execute("INSERT INTO sqlite_sequence (name, seq) VALUES ('record', ?)", (HELD_FROM,))
     return memory

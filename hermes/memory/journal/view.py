@@ -7,12 +7,12 @@ import shutil
 import sqlite3
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
+from hermes.database import is_damaged
 from hermes.errors import StoreUnavailable
 from hermes.memory.journal import queries, stats
-from hermes.memory.journal.database import is_damaged
 from hermes.memory.journal.records import JournalStats, Record, State
 from hermes.memory.journal.salvage import moved_aside
 
@@ -54,6 +54,10 @@ class JournalView:
     def get(self, seq: int) -> Record | None:
         """The record at *seq*."""
         return queries.get(self._con, seq)
+
+    def ingested(self, provider: str, keys: Collection[str]) -> set[str]:
+        """Those of *keys* that were ingested for *provider* before."""
+        return queries.ingested(self._con, provider, keys)
 
 
 @contextlib.contextmanager

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +35,12 @@ def switch(old: str, new: str) -> Entry:
     """The switch from *old* to *new*."""
     payload = {"new_session_id": new, "parent_session_id": old, "reset": True}
     return Entry(Kind.SESSION_SWITCH, PROVIDER, old, payload, f"k{next(_numbers)}", time.time())
+
+
+def undo(session: str = "s1") -> Entry:
+    """The last turn of *session* is taken back."""
+    payload = {"new_session_id": session, "parent_session_id": session, "rewound": True, "reason": "undo"}
+    return Entry(Kind.SESSION_SWITCH, PROVIDER, session, payload, f"k{next(_numbers)}", time.time())
 
 
 def write(action: str, content: str, **metadata: Any) -> Entry:
@@ -71,6 +77,7 @@ class Taker:
         self.sent = sent
         self.got: list[Record] = []
         self.calls = 0
+        self.groups: list[int] = []
         self.refuse: Callable[[Record], BaseException | None] = lambda record: None
 
     def __call__(self, record: Record) -> Sent:
@@ -80,6 +87,16 @@ class Taker:
         if error is not None:
             raise error
         self.got.append(record)
+        return self.sent
+
+    def many(self, records: Sequence[Record]) -> Sent:
+        """Take all of *records*, or none where one of them is refused."""
+        self.calls += 1
+        for record in records:
+            if (error := self.refuse(record)) is not None:
+                raise error
+        self.groups.append(len(records))
+        self.got.extend(records)
         return self.sent
 
     def said(self, session: str | None = None) -> list[str]:
@@ -103,11 +120,14 @@ class Bench:
         clock: Clock | None = None,
         *,
         owner: Owner | None = None,
+        together: bool = False,
         **options: Any,
     ) -> None:
         self.clock = clock or Clock()
         self.taker = taker
         self.active = [PROVIDER]
+        self.chosen = self.active
+        self.together = together
         self.journal = Journal(path, clock=self.clock.time, owner=owner, **options)
         self.deliverer = self.new_deliverer()
 
@@ -117,6 +137,9 @@ class Bench:
             self.journal,
             self.taker,
             providers=lambda: self.active,
+            chosen=lambda: self.chosen,
+            send_many=self.taker.many,
+            together=lambda provider: self.together,
             backoff=Backoff(rng=random.Random(7)),
             monotonic=self.clock.monotonic,
         )

@@ -267,3 +267,25 @@ def test_a_folder_that_refuses_is_no_error(tmp_path: Path) -> None:
             assert journal.stats().held == 1
 
     unprivileged(check)
+
+
+def test_a_ctrl_c_within_a_commit_loses_no_turn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever is interrupted while it writes for others as well: what was to be written is kept, and written next."""
+    with Journal(tmp_path / "journal.db") as journal:
+        journal.append([turn("first")])
+        add = journal.store._add
+
+        def interrupted(con: Any, jobs: Any) -> Any:
+            add(con, jobs)
+            if con is journal.store.disk._con:  # type: ignore[union-attr]
+                raise KeyboardInterrupt
+            return [1]
+
+        monkeypatch.setattr(journal.store, "_add", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            journal.append([turn("second")])
+        monkeypatch.setattr(journal.store, "_add", add)
+        assert journal.stats().held == 1
+        assert journal.append([turn("third")]).durable
+        assert [record.payload["user"] for record in journal.records()] == ["first", "second", "third"]
+        assert journal.stats().held == 0

@@ -11,7 +11,7 @@ import pytest
 from hermes.errors import PermanentError
 from hermes.memory.journal import Entry, Journal, Kind, Record, Sent, State
 from hermes.memory.lanes import CallStillRunning
-from tests.memory.journal.support import PROVIDER, Bench, Taker, end, switch, turn
+from tests.memory.journal.support import PROVIDER, Bench, Clock, Taker, end, switch, turn
 
 DAY = 86400.0
 
@@ -181,13 +181,67 @@ def test_what_is_too_old_is_set_aside_and_can_be_retried(tmp_path: Path) -> None
 
 
 def test_old_turns_that_a_closed_laptop_kept_are_tried_first(tmp_path: Path) -> None:
-    """Age alone sets nothing aside: after forty days without a process everything is delivered."""
+    """After forty days without a process a healthy provider is given everything."""
     bench = Bench(tmp_path / "journal.db", Taker(), max_age=30 * DAY)
     bench.journal.append([turn("0", at=bench.clock.wall)])
     bench.clock.pass_(40 * DAY)
     bench.settle()
     assert bench.taker.said() == ["0"]
     bench.journal.close()
+
+
+def test_what_a_retired_provider_is_owed_is_set_aside_in_time(tmp_path: Path) -> None:
+    """Nobody tries what is owed to a provider that is used no more: its age alone sets it aside, not before."""
+    bench = Bench(tmp_path / "journal.db", Taker(), max_age=30 * DAY)
+    bench.journal.append([turn("old", provider="retired"), turn("new")])
+    bench.clock.pass_(29 * DAY)
+    bench.settle()
+    assert bench.journal.stats().dead == 0
+    bench.run(2 * DAY, at_least=600)
+    (letter,) = bench.journal.records(state=State.DEAD)
+    assert (letter.provider, letter.attempts) == ("retired", 0)
+    assert letter.error == "older than journal.max_age (30 days)"
+    bench.journal.retry()
+    bench.run(2 * DAY, at_least=600)
+    assert bench.journal.stats().dead == 0  # it has another thirty days
+    bench.journal.close()
+
+
+def test_age_counts_also_where_nothing_can_be_tried(tmp_path: Path) -> None:
+    """A provider that never gets ready is owed nothing for ever, but a slow start of it costs nothing."""
+    bench = Bench(tmp_path / "journal.db", Taker(), max_age=30 * DAY)
+    bench.active = []
+    bench.journal.append([turn("0")])
+    bench.clock.pass_(40 * DAY)
+    bench.settle()
+    assert bench.journal.stats().dead == 0
+    bench.run(2 * 3600, at_least=60)
+    assert bench.journal.stats().dead == 1
+    bench.journal.close()
+
+
+def test_turns_said_long_ago_are_not_old(tmp_path: Path) -> None:
+    """Conversations of years ago that are taken in today count from today, whatever fails meanwhile."""
+    bench = Bench(tmp_path / "journal.db", Taker(), max_age=30 * DAY)
+    bench.taker.refuse = down
+    bench.journal.append([turn(str(n), f"s{n}", at=1.0) for n in range(10)], open_sessions=False, ledger=True)
+    bench.run(29 * DAY, at_least=600)
+    assert bench.journal.stats().dead == 0
+    bench.taker.refuse = lambda record: None
+    bench.run(3600)
+    assert len(bench.taker.said()) == 10
+    bench.journal.close()
+
+
+def test_looking_sets_nothing_aside(tmp_path: Path) -> None:
+    """Only a process that delivers judges age: status and the commands of the person do not."""
+    clock = Clock()
+    with Journal(tmp_path / "journal.db", max_age=DAY, clock=clock.time) as journal:
+        journal.append([turn("0", provider="retired")])
+        clock.pass_(2 * DAY)
+        assert journal.stats().dead == 0
+        assert journal.retry() == 0
+        assert journal.stats().undelivered == 1
 
 
 def test_dead_letters_can_be_retried_and_dropped(bench: Bench) -> None:

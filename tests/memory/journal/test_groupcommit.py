@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import signal
 import threading
 import time
 from collections.abc import Sequence
@@ -102,3 +103,50 @@ def test_a_commit_that_raises_leaves_nobody_waiting() -> None:
         thread.join(30)
         assert not thread.is_alive()
     assert errors
+
+
+@pytest.mark.parametrize("leads", [True, False])
+def test_a_ctrl_c_is_raised_when_nobody_relies_on_its_caller_any_more(leads: bool) -> None:
+    """A caller that is interrupted while it waits still does its part; one that commits takes no other with it."""
+    committed: list[str] = []
+    started, release = threading.Event(), threading.Event()
+
+    def commit(jobs: Sequence[str]) -> None:
+        started.set()
+        assert release.wait(30)
+        committed.extend(jobs)
+
+    group = GroupCommit(commit)
+    others = [threading.Thread(target=group.submit, args=(f"other {n}",)) for n in range(3)]
+
+    def interrupt() -> None:
+        assert started.wait(30)
+        if leads:
+            others[0].start()
+        while len(group._queue) < 1:
+            time.sleep(0)
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+        time.sleep(0)
+        for other in others[1:]:
+            other.start()
+        release.set()
+
+    breaker = threading.Thread(target=interrupt)
+    breaker.start()
+    if not leads:
+        others[0].start()
+        assert started.wait(30)
+
+    def interrupted() -> None:
+        group.submit("mine")
+        time.sleep(10)  # the interrupt may come a moment after the call
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    breaker.join(30)
+    for other in others:
+        other.join(30)
+        assert not other.is_alive()
+    group.submit("after")
+    assert {"other 0", "other 1", "other 2", "after"} <= set(committed)
+    assert leads or "mine" in committed

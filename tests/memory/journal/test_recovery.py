@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import os
 import random
 import shutil
@@ -10,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from hermes.memory.journal import Journal
+from hermes.memory.journal import Journal, peek, schema
 from tests.memory.journal.support import Bench, Taker, end, turn
 
 
@@ -225,3 +227,55 @@ def test_rollback_mode_survives_a_copy_in_the_middle(tmp_path: Path) -> None:
             con = sqlite3.connect(left)
             assert con.execute("SELECT count(*) FROM record").fetchone() == (number + 1,)
             con.close()
+
+
+def journal_of_format_1(path: Path, *texts: str) -> None:
+    """A journal as it was before records knew when they were written down."""
+    tables = "\n".join(
+        line for line in schema.TABLES.splitlines() if not line.strip().startswith(("added", "undone"))
+    )
+    tables = tables.replace("payload TEXT NOT NULL,\n)", "payload TEXT NOT NULL\n)")
+    with contextlib.closing(sqlite3.connect(path)) as con:
+        con.executescript(f"PRAGMA journal_mode = WAL; {tables} PRAGMA user_version = 1;")
+        con.executemany(
+            "INSERT INTO record (provider, session, kind, key, time, payload) "
+            "VALUES ('probe', 's1', 'turn', ?, 1.0, ?)",
+            [(f"old{n}", json.dumps({"user": text, "assistant": "x"})) for n, text in enumerate(texts)],
+        )
+        con.commit()
+
+
+def test_an_older_journal_is_seen_and_goes_on(tmp_path: Path) -> None:
+    """A file of an earlier format is looked at as it is, and brought up to date by who writes; nothing is too old."""
+    path = tmp_path / "journal.db"
+    journal_of_format_1(path, "one", "two")
+    with peek(path) as view:
+        assert view is not None
+        assert [record.payload["user"] for record in view.records()] == ["one", "two"]
+    taker = Taker()
+    bench = Bench(path, taker, max_age=60.0)
+    assert bench.journal.append([turn("three")]).durable
+    bench.active = []
+    bench.settle()
+    assert bench.journal.stats().dead == 0
+    bench.active = ["probe"]
+    bench.run(10)
+    assert taker.said() == ["one", "two", "three"]
+    bench.journal.close()
+
+
+def test_a_damaged_journal_of_an_older_format_is_salvaged(tmp_path: Path) -> None:
+    """What lies in a file of an earlier format is taken over, whether its first page can be read or not."""
+    for name, page in (("first", 0), ("later", 40)):
+        path = tmp_path / name / "journal.db"
+        path.parent.mkdir()
+        journal_of_format_1(path, *(f"{n} {'x' * 500}" for n in range(200)))
+        with open(path, "r+b") as file:  # noqa: PTH123
+            file.seek(page * 4096)
+            file.write(os.urandom(2000))
+        with Journal(path) as journal:
+            journal.append([turn("new")])
+            found = said(journal)
+            assert found[-1] == "new"
+            assert len(found) > 150
+            assert journal.stats().moved_aside

@@ -8,9 +8,9 @@ from pathlib import Path
 import attrs
 import pytest
 
+from hermes.database import Database
 from hermes.errors import PermanentError
 from hermes.memory.journal import Journal, Sent
-from hermes.memory.journal.database import Database
 from tests.memory.journal.support import PROVIDER, Bench, Taker, end, turn, write
 
 SECRET = "the kiln code is 4711"

@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import attrs
+import pytest
 
 from hermes.memory.journal import Kind, Sent
 from hermes.memory.journal.owner import Owner
-from tests.memory.journal.support import PROVIDER, Bench, Clock, Taker, dead_owner, end, switch, turn
+from tests.memory.journal.support import PROVIDER, Bench, Clock, Taker, dead_owner, end, switch, turn, undo
 
 
 def ends(taker: Taker) -> list[tuple[str, list[str]]]:
@@ -260,6 +261,39 @@ def test_a_poisoned_turn_is_in_the_transcript_all_the_same(tmp_path: Path) -> No
     bench.settle()
     assert ends(bench.taker) == [("s1", said("a", "b"))]
     bench.journal.close()
+
+
+@pytest.mark.parametrize("delivered_first", [True, False])
+def test_an_undone_turn_is_not_in_the_transcript(tmp_path: Path, delivered_first: bool) -> None:
+    """What was taken back is told to the provider as it came, and is missing in the end of a crashed session."""
+    bench = crashed(tmp_path / "journal.db")
+    bench.journal.append([turn("one"), turn("two")])
+    if delivered_first:
+        bench.settle()
+    bench.journal.append([undo("s1")])
+    bench.journal.append([turn("three"), turn("four")])
+    bench.journal.append([undo("s1")])
+    bench.journal.append([turn("five")])
+    bench.journal.store.close()
+    later = Bench(tmp_path / "journal.db", bench.taker, bench.clock)
+    later.settle()
+    assert bench.taker.said() == ["one", "two", "three", "four", "five"]
+    assert ends(bench.taker) == [("s1", said("one", "three", "five"))]
+    later.journal.close()
+
+
+def test_undo_reaches_behind_a_compression(tmp_path: Path) -> None:
+    """The first thing that is undone in a continued session is the last turn of the one before."""
+    bench = crashed(tmp_path / "journal.db")
+    bench.journal.append([turn("one"), turn("two")])
+    bench.journal.continue_session(PROVIDER, "s1", "s2")
+    bench.journal.append([undo("s2")])
+    bench.journal.append([turn("three", "s2")])
+    bench.journal.store.close()
+    later = Bench(tmp_path / "journal.db", bench.taker, bench.clock)
+    later.settle()
+    assert ends(bench.taker) == [("s2", said("one", "three"))]
+    later.journal.close()
 
 
 def test_a_dropped_end_lets_the_transcript_go(tmp_path: Path) -> None:

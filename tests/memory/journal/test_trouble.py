@@ -14,9 +14,10 @@ from pathlib import Path
 
 import pytest
 
+from hermes import database as database_module
 from hermes.errors import StoreUnavailable
 from hermes.memory.journal import Journal, Kind, State
-from hermes.memory.journal import database as database_module
+from hermes.memory.latency import HookStats
 from tests.memory.journal.support import Bench, Taker, end, switch, turn
 from tests.support import give_to_nobody, unprivileged
 
@@ -51,6 +52,13 @@ def numbers(journal: Journal) -> list[int]:
     return [int(r.payload["user"].split()[0]) for r in journal.records(limit=100_000)]
 
 
+def figures(journal: Journal) -> tuple[int, int, int]:
+    """What status says of the probe: deliveries, failures in a row, calls of its recall."""
+    stats = journal.stats()
+    health, hooks = stats.health["probe"], stats.hooks["probe"]
+    return health.successes, health.failing, hooks["prefetch"].calls
+
+
 def in_child(action: Callable[[], None]) -> None:
     """Run *action* in a forked child, where a lowered limit harms nobody else."""
     read, write = os.pipe()
@@ -69,6 +77,36 @@ def in_child(action: Callable[[], None]) -> None:
         report = pipe.read().decode()
     if os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) != 0:
         pytest.fail(report or "the child died")
+
+
+def test_figures_of_a_full_disk_are_written_when_there_is_room(tmp_path: Path) -> None:
+    """What was delivered, failed and measured while the disk was full is added to what was known before."""
+
+    def check() -> None:
+        bench = Bench(tmp_path / "journal.db", Taker())
+        journal = bench.journal
+        journal.append([turn("before")])
+        bench.settle()
+        journal.add_hooks("probe", {"prefetch": HookStats(calls=1)})
+        with full_disk(200_000):
+            held = fill(journal)
+            journal.add_hooks("probe", {"prefetch": HookStats(calls=2)})
+            bench.settle()
+            bench.taker.refuse = lambda record: OSError("no")
+            journal.append([turn("0 fails")])
+            journal.add_hooks("probe", {"prefetch": HookStats(calls=4)})
+            bench.settle()
+            assert figures(journal)[2] == 7
+        bench.run(20)
+        assert figures(journal)[0] == 1 + held
+        assert figures(journal)[1] >= 1
+        journal.close()
+        with Journal(tmp_path / "journal.db", clock=bench.clock.time) as again:
+            assert figures(again)[0] == 1 + held
+            assert figures(again)[1] >= 1
+            assert figures(again)[2] == 7
+
+    in_child(check)
 
 
 def test_a_full_disk_keeps_turns_in_memory_and_writes_them_when_there_is_room(tmp_path: Path) -> None:

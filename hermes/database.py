@@ -14,7 +14,6 @@ from typing import Literal, TypeVar
 
 from hermes.files import private_dir
 from hermes.locks import PRIVATE_FILE, give_to_owner_of
-from hermes.memory.journal import schema
 
 T = TypeVar("T")
 
@@ -43,15 +42,22 @@ def is_full(exc: BaseException) -> bool:
 
 
 class Database:
-    """A journal file, or one in memory where *path* is None. Raises sqlite3.Error and OSError.
+    """A database in a file, or one in memory where *path* is None. Raises sqlite3.Error and OSError.
 
-    ``WAL`` where the file system takes it; ``mode`` says which it became. *vfs* names another file layer of
-    SQLite.
+    ``WAL`` where the file system takes it; ``mode`` says which it became. *create* makes the tables that are
+    missing; *vfs* names another file layer of SQLite.
     """
 
-    def __init__(self, path: Path | None, *, vfs: str | None = None) -> None:
+    def __init__(
+        self,
+        path: Path | None,
+        *,
+        create: Callable[[sqlite3.Connection], None],
+        vfs: str | None = None,
+    ) -> None:
         self.path = path
         self.vfs = vfs
+        self._create_tables = create
         self._lock = threading.Lock()
         self._full: bool | None = None
         self._wal = Path(f"{path}-wal")
@@ -93,6 +99,7 @@ class Database:
                 with contextlib.suppress(sqlite3.Error):  # SQLite has rolled back by itself
                     con.execute("ROLLBACK")
                 raise
+            self._set_durable(True)  # here, rather than within the next turn
 
     def read(self, query: Callable[[sqlite3.Connection], T]) -> T:
         """The result of *query*, which must not write."""
@@ -159,12 +166,12 @@ class Database:
         con = self._con
         con.execute("PRAGMA secure_delete = ON")
         if self.path is None:
-            schema.create(con)
+            self._create_tables(con)
             return "memory"
         mode = patiently(lambda: _ask_for_wal(con), PATIENCE)
         con.execute("PRAGMA wal_autocheckpoint = 1000")  # a safety net: see checkpoint()
         con.execute(f"PRAGMA journal_size_limit = {CHECKPOINT_BYTES}")
-        patiently(lambda: schema.create(con), PATIENCE)
+        patiently(lambda: self._create_tables(con), PATIENCE)
         return mode
 
     def _set_durable(self, full: bool) -> None:
