@@ -10,13 +10,21 @@ from typing import Annotated, Any
 import typer
 import typer.main
 
-from hermes.cli.lazy import lazy_app
+from hermes.cli.lazy import LazyGroup, lazy_app
 from hermes.cli.output import fail, write
 from hermes.cli.root_options import add_root_options
 from hermes.errors import HermesError, UsageError
 
 COMMANDS = {
     "memory": ("hermes.cli.memory:app", "What is remembered: status, entries, recall, import and export."),
+    "chat": (
+        "hermes.cli.chat:chat",
+        "Talk with a model that remembers: one answer, or a conversation at a terminal.",
+    ),
+    "mcp": ("hermes.cli.mcp:app", "This memory for other agents, by the Model Context Protocol."),
+    "hooks": ("hermes.cli.hooks:app", "Memory for Claude Code: recall before a prompt, store after an answer."),
+    "sessions": ("hermes.cli.sessions:app", "Transcripts: list, search, show, rename, delete, export."),
+    "plugins": ("hermes.cli.plugins:app", "Plugins: list, show, select, install, remove."),
     "profile": ("hermes.cli.profile:app", "Profiles: create, list, use, rename, delete."),
     "doctor": ("hermes.cli.doctor:doctor", "Try everything out, and say what to do about what fails."),
     "config": ("hermes.cli.config:app", "Settings: show, get, set, check, and where each comes from."),
@@ -29,11 +37,42 @@ hermes gives an agent memory that lasts.
   hermes memory add TEXT           remember something yourself
   hermes memory ingest FILE        take in conversations you already have
   hermes memory recall QUESTION    what a model would be told
+  hermes memory setup              choose another memory provider
+  hermes chat                      talk with a model that remembers
   hermes profile create NAME       a memory of its own, e.g. for work
 
 hermes --help lists everything; each command has --help too."""
 
-app = lazy_app(COMMANDS, "Memory that lasts for AI agents.", completion=True, bare=True)
+
+class RootGroup(LazyGroup):
+    """Our commands, and that of the memory provider in use; a word of ours is never a provider's."""
+
+    _provider: Any = None
+
+    def find(self, ctx: Any, args: list[str]) -> list[str]:
+        """Mount the tree of the provider that the first word names."""
+        from hermes.cli.provider_tree import mounted
+
+        tree, args = mounted(ctx, args, self.commands)
+        if tree is not None:
+            self.commands[args[0]] = tree
+        return args
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Our words, and the provider's if it has commands of its own."""
+        from hermes.cli.provider_tree import listed
+
+        words = list(super().list_commands(ctx))
+        self._provider = listed(ctx)
+        return words if self._provider is None else [*words, self._provider.name]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """The command of that name; the provider's is known once it is listed."""
+        listed = self._provider if self._provider and self._provider.name == cmd_name else None
+        return super().get_command(ctx, cmd_name) or listed
+
+
+app = lazy_app(COMMANDS, "Memory that lasts for AI agents.", completion=True, bare=True, group=RootGroup)
 
 
 def _version(value: bool) -> None:

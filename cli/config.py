@@ -264,7 +264,7 @@ def _say_what_is_odd(state: State, keys: Keys, value: Any) -> None:
     if keys == ("memory", "provider") and value and str(value).lower() not in {"none", "builtin"}:
         from hermes.plugin_host import Catalog
 
-        known = sorted(Catalog().memory)
+        known = sorted(Catalog(state.profile_ref().paths).memory)
         if value not in known:
             note(state, f"hermes: no plugin called {value!r} is installed (there are: {', '.join(known)})")
     _say_who_overrides(state, keys)

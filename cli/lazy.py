@@ -26,9 +26,13 @@ class LazyGroup(TyperGroup):
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Put the real command in the place of its placeholder, then go on as ever."""
-        if args:
-            self.load(args[0])
+        if args and self.load(args[0]) is None:
+            args = self.find(ctx, args)
         return super().resolve_command(ctx, args)
+
+    def find(self, ctx: Any, args: list[str]) -> list[str]:
+        """Put a command that nobody declared in its place; the words to go on with."""
+        return args
 
     def load(self, name: str) -> Any:
         """The real command called *name*, or None."""
@@ -50,15 +54,20 @@ def _command(target: Any, help_text: str) -> Any:
 
 
 def lazy_app(
-    commands: Mapping[str, tuple[str, str]], help_text: str, *, completion: bool = False, bare: bool = False
+    commands: Mapping[str, tuple[str, str]],
+    help_text: str,
+    *,
+    completion: bool = False,
+    bare: bool = False,
+    group: type[LazyGroup] = LazyGroup,
 ) -> typer.Typer:
     """A command group; *commands* maps each name to where it is defined and one line of help.
 
-    *bare*: the group has something to say without a subcommand; otherwise that shows its help. More commands
-    can be added with the decorators of typer.
+    *bare*: the group has something to say without a subcommand; otherwise that shows its help. *group* is what
+    it is made of. More commands can be added with the decorators of typer.
     """
     app = typer.Typer(
-        cls=type("LazyGroup", (LazyGroup,), {"lazy": dict(commands)}),
+        cls=type("LazyGroup", (group,), {"lazy": dict(commands)}),
         help=help_text,
         no_args_is_help=not bare,
         add_completion=completion,

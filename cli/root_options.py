@@ -61,6 +61,7 @@ def _options(*, hidden: bool) -> list[TyperOption]:
             expose_value=False,
             callback=_keep,
             hidden=hidden,
+            is_eager=not hidden,  # those of the root count for its --help: it lists a provider's commands
             autocompletion=_profile_names if rest.get("metavar") == "NAME" else None,
             **rest,
         )

@@ -18,13 +18,18 @@ with importing("dependency_injector"):
     from dependency_injector import containers, providers
 
 if TYPE_CHECKING:
+    from hermes.containers.root import OpenProfile
+    from hermes.context.engine import ContextEngine
     from hermes.memory.builtin import BuiltinMemoryProvider
     from hermes.memory.journal import Journal
     from hermes.memory.manager import MemoryManager
     from hermes.memory.provider import MemoryProvider
+    from hermes.model.client import Model
     from hermes.plugin_host import Catalog
+    from hermes.plugin_host.host import Host
     from hermes.profiles import Profile
     from hermes.secrets import Secrets
+    from hermes.sessions import Sessions
 
 
 def _paths(settings: Settings) -> ProfilePaths:
@@ -45,10 +50,40 @@ def _hold(paths: ProfilePaths) -> Iterator[None]:
         yield
 
 
-def _plugins(settings: Settings) -> Catalog:
+def _plugins(
+    settings: Settings,
+    paths: ProfilePaths,
+    secrets: Callable[[], Secrets],
+    environ: Mapping[str, str],
+    log: logging.Logger,
+    opened: OpenProfile | None,
+) -> Iterator[Catalog]:
     from hermes.plugin_host import Catalog
+    from hermes.plugin_host.running import Runner, Surroundings
 
-    return Catalog(disabled=settings.plugins.disabled)
+    def host() -> Host:
+        from hermes.compat.profile_host import ProfileHost
+
+        assert opened is not None
+        return ProfileHost(opened)
+
+    asked = settings.plugins
+    surroundings = Surroundings(
+        profile=settings.profile.name,
+        home=paths.home,
+        host=host,
+        dotenv=lambda: secrets().dotenv,
+        environ=environ,
+        limits=settings.memory.timeouts_of,
+        isolation=asked.isolation,
+        private_home=asked.private_home,
+        by_name=asked.by_name,
+    )
+    catalog = Catalog(paths=paths, disabled=asked.disabled, runner=Runner(surroundings, log), log=log)
+    try:
+        yield catalog
+    finally:
+        catalog.close()
 
 
 def _log(settings: Settings, paths: ProfilePaths) -> Iterator[logging.Logger]:
@@ -92,6 +127,37 @@ def _provider(settings: Settings, plugins: Catalog) -> MemoryProvider | None:
     return None if name is None else plugins.memory_provider(name)
 
 
+def _sessions(paths: ProfilePaths) -> Iterator[Sessions]:
+    from hermes.sessions import Sessions
+
+    sessions = Sessions(paths.sessions)
+    try:
+        yield sessions
+    finally:
+        sessions.close()
+
+
+def _model(settings: Settings, secrets: Secrets) -> Iterator[Model]:
+    from hermes.model.client import Model
+    from hermes.model.endpoint import endpoint
+
+    asked = settings.model
+    key = asked.api_key or secrets.get("OPENAI_API_KEY")
+    model = Model(endpoint(asked.base_url, asked.name, key, asked.context_length))
+    try:
+        yield model
+    finally:
+        model.close()
+
+
+def _engine(
+    settings: Settings, plugins: Catalog, model: Callable[[], Model], log: logging.Logger
+) -> ContextEngine:
+    from hermes.context.choosing import choose
+
+    return choose(settings.context.engine, plugins, lambda messages: model().ask(messages), log.warning)
+
+
 def _manager(
     settings: Settings,
     paths: ProfilePaths,
@@ -100,6 +166,7 @@ def _manager(
     choose: Callable[[], MemoryProvider | None],
     hold: Callable[[], object],
     log: logging.Logger,
+    plugins: Catalog,
 ) -> Iterator[MemoryManager]:
     from hermes.memory.manager import MemoryManager
 
@@ -111,12 +178,13 @@ def _manager(
         redact=settings.memory.redact,
         disabled_tools=settings.tools.disabled,
         hold=hold,
+        hooks=plugins.hooks,
         log=log,
     )
     manager.add_provider(builtin)
     try:
         if (provider := choose()) is not None:
-            manager.add_provider(provider)
+            manager.add_provider(provider, name=plugins.name_of(provider))
     except ProviderUnavailable as exc:
         manager.provider_failed(exc.name, exc.reason)
     try:
@@ -126,21 +194,33 @@ def _manager(
 
 
 class Blueprint(containers.DeclarativeContainer):
-    """What belongs to exactly one profile; *settings* and *environ* are the inputs, all else follows."""
+    """What belongs to exactly one profile; *settings*, *environ* and *opened* are the inputs, all else follows."""
 
     settings = providers.Dependency(instance_of=Settings)
     environ: providers.Provider[Mapping[str, str]] = providers.Dependency()
 
     paths = providers.Singleton(_paths, settings)
     secrets = providers.Singleton(_secrets, paths, environ)
-    plugins = providers.Singleton(_plugins, settings)
+    opened: providers.Provider[OpenProfile | None] = providers.Object(None)
     hold = providers.Resource(_hold, paths)
     log = providers.Resource(_log, settings, paths)
+    plugins = providers.Resource(_plugins, settings, paths, secrets.provider, environ, log, opened)
     journal = providers.Resource(_journal, settings, paths)
     builtin_provider = providers.Singleton(_builtin, settings, paths)
     memory_provider = providers.Singleton(_provider, settings, plugins)
+    sessions = providers.Resource(_sessions, paths)
+    model = providers.Resource(_model, settings, secrets)
+    context_engine = providers.Factory(_engine, settings, plugins, model.provider, log)
     memory_manager = providers.Resource(
-        _manager, settings, paths, journal, builtin_provider, memory_provider.provider, hold.provider, log
+        _manager,
+        settings,
+        paths,
+        journal,
+        builtin_provider,
+        memory_provider.provider,
+        hold.provider,
+        log,
+        plugins,
     )
 
 

@@ -6,6 +6,7 @@ one profile from it, and closing gives everything back.
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
 import warnings
@@ -19,14 +20,17 @@ import attrs
 from hermes import profiles
 
 if TYPE_CHECKING:
+    from hermes.context.engine import ContextEngine
     from hermes.memory.builtin import BuiltinMemoryProvider
     from hermes.memory.journal import Journal
     from hermes.memory.manager import MemoryManager
     from hermes.memory.provider import MemoryProvider
+    from hermes.model.client import Model
     from hermes.paths import ProfilePaths
     from hermes.plugin_host import Catalog
     from hermes.profiles import Profile
     from hermes.secrets import Secrets
+    from hermes.sessions import Sessions
     from hermes.settings import Settings
 
 
@@ -81,6 +85,7 @@ class Hermes:
 
 PARTS = frozenset(
     {
+        "context_engine",
         "hold",
         "journal",
         "log",
@@ -89,7 +94,9 @@ PARTS = frozenset(
         "builtin_provider",
         "memory_manager",
         "memory_provider",
+        "model",
         "secrets",
+        "sessions",
         "settings",
     }
 )
@@ -97,17 +104,34 @@ PARTS = frozenset(
 
 
 class OpenProfile:
-    """The parts of one open profile; each is built on first use and is the same object from then on."""
+    """The parts of one open profile; each is built on first use and is the same object from then on.
+
+    But for the context engine, of which every conversation needs one of its own.
+    """
 
     def __init__(self, root: Hermes, container: Any) -> None:
         self._root = root
         self._container = container
         self._lock = threading.RLock()
         self._open = True
+        self._inside = _Inside(root, container, self._lock)
+        container.opened.override(self._inside)
 
     def settings(self) -> Settings:
         """What the profile is configured with."""
         return cast("Settings", self._part("settings"))
+
+    def settings_now(self) -> Settings:
+        """The settings as its files say now; ``settings()`` stays what it was when the profile was opened.
+
+        Raises what opening it raises.
+        """
+        from hermes.settings import load
+
+        if "settings" in self._root.overrides:
+            return self.settings()
+        profile = self.settings().profile
+        return load(profile, environ=self._root.environ, overrides=self._root.settings)
 
     def paths(self) -> ProfilePaths:
         """Where its files lie."""
@@ -123,6 +147,10 @@ class OpenProfile:
         Raises ``ProfileBusy`` while somebody does just that.
         """
         self._part("hold")
+
+    def log(self) -> logging.Logger:
+        """Its log, below ``logs/``."""
+        return cast("logging.Logger", self._part("log"))
 
     def plugins(self) -> Catalog:
         """The plugins that can be chosen."""
@@ -147,6 +175,18 @@ class OpenProfile:
         """The manager with the built-in provider and the chosen one registered, not yet initialised."""
         return cast("MemoryManager", self._part("memory_manager"))
 
+    def sessions(self) -> Sessions:
+        """Transcripts of its conversations."""
+        return cast("Sessions", self._part("sessions"))
+
+    def model(self) -> Model:
+        """The model it talks to. Raises ModelUnavailable where the settings name none."""
+        return cast("Model", self._part("model"))
+
+    def context_engine(self) -> ContextEngine:
+        """A context engine as the settings choose it: another one for each conversation."""
+        return cast("ContextEngine", self._part("context_engine"))
+
     def target(self, profile: str) -> OpenProfile:
         """Another profile of the same root, in a container of its own with the same overrides."""
         return self._root._open(
@@ -163,7 +203,10 @@ class OpenProfile:
         with self._lock:
             if self._open:
                 self._open = False
-                close(self._container)
+                try:
+                    close(self._container)
+                finally:
+                    self._inside._open = False
 
     def _part(self, name: str) -> Any:
         # the library's thread-safe singletons share one lock across the process; this one is the profile's own
@@ -188,3 +231,28 @@ class OpenProfile:
 
     def __repr__(self) -> str:
         return f"<OpenProfile {self._container.settings().profile.name!r}>"
+
+
+class _Inside(OpenProfile):
+    """The same profile for its own plugins, which ask in threads of theirs and until they are shut down.
+
+    A part that is being built may be waiting for one of them: so they never wait for it.
+    """
+
+    def __init__(self, root: Hermes, container: Any, building: threading.RLock) -> None:
+        self._root = root
+        self._container = container
+        self._lock = threading.RLock()
+        self._open = True
+        self._building = building
+
+    def _part(self, name: str) -> Any:
+        free = self._building.acquire(blocking=False)
+        try:
+            return super()._part(name)
+        finally:
+            if free:
+                self._building.release()
+
+    def __del__(self) -> None:
+        """It is not what has to be closed."""

@@ -4,6 +4,8 @@
 
     HermesError                      exit 1    something could not be done
     ├── UsageError                   exit 2    the request itself is wrong
+    │   ├── AnswerRefused
+    │   ├── AnswersMissing
     │   ├── EntryRefused
     │   └── InvalidProfileName
     ├── NotFound                     exit 3    a name that nothing answers to
@@ -12,7 +14,10 @@
     │   └── StaleActiveProfile
     ├── Unavailable                  exit 4    it exists and cannot be used now
     │   ├── HomeUnusable
+    │   ├── ModelUnavailable
+    │   │   └── ContextTooLong
     │   ├── ProfileBusy
+    │   ├── ProviderNotInUse
     │   ├── ProviderUnavailable
     │   └── StoreUnavailable
     ├── ConfigError                  exit 78   settings that cannot be used
@@ -25,7 +30,7 @@ Standard library only: worker processes import this module.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -67,6 +72,32 @@ class UsageError(HermesError):
     """The request is wrong as it stands: an option, an argument, a value."""
 
     exit_code = 2
+
+
+class AnswerRefused(UsageError):
+    """An answer that a field of a provider's setup does not take; it never shows the answer."""
+
+    def __init__(self, key: str, reason: str) -> None:
+        super().__init__(f"{key}: {reason}", next_step="answer it otherwise")
+        self.key = key
+        self.reason = reason
+
+
+class AnswersMissing(UsageError):
+    """Fields of a provider's setup that nobody is there to answer; *missing* says how each can be given.
+
+    *refused* are the answers that were given and cannot be taken, each with the reason.
+    """
+
+    def __init__(self, missing: Sequence[str], refused: Mapping[str, str]) -> None:
+        wrong = [f"{key}: {reason}" for key, reason in refused.items()]
+        wanted = f"still needed: {', '.join(missing)}" if missing else ""
+        super().__init__(
+            "; ".join([*wrong, *([wanted] if wanted else [])]),
+            next_step="nothing was saved; give each, or run it in a terminal",
+        )
+        self.missing = tuple(missing)
+        self.refused = tuple(refused)
 
 
 class EntryRefused(UsageError):
@@ -156,6 +187,30 @@ class HomeUnusable(Unavailable):
         self.reason = reason
 
 
+class ModelUnavailable(Unavailable):
+    """The model gave no answer. *status* is that of HTTP, None where there was none.
+
+    *retry_after*: seconds to wait before trying again, 0 where the server named none; None where trying
+    again cannot help.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        status: int | None = None,
+        retry_after: float | None = None,
+        next_step: str = "",
+    ) -> None:
+        super().__init__(message, next_step=next_step or "try again later, or see hermes config show model")
+        self.status = status
+        self.retry_after = retry_after
+
+
+class ContextTooLong(ModelUnavailable):
+    """The conversation is longer than the model takes."""
+
+
 class ProfileBusy(Unavailable):
     """Another process (or another opener in this one) holds what was asked for."""
 
@@ -169,11 +224,23 @@ class ProfileBusy(Unavailable):
         self.holders = tuple(holders)
 
 
-class ProviderUnavailable(Unavailable):
-    """The configured memory provider cannot be used; the reason is for the person."""
+class ProviderNotInUse(Unavailable):
+    """A command of a memory provider that is installed and not the one that the profile uses."""
 
-    def __init__(self, name: str, reason: str, *, next_step: str = "") -> None:
-        super().__init__(f"memory provider {name!r}: {reason}", next_step=next_step or "hermes memory status")
+    def __init__(self, name: str, in_use: str | None, *, next_step: str) -> None:
+        super().__init__(
+            f"{name!r} is not the memory provider in use, {f'{in_use!r} is' if in_use else 'there is none'}",
+            next_step=next_step,
+        )
+        self.name = name
+        self.in_use = in_use
+
+
+class ProviderUnavailable(Unavailable):
+    """The configured memory provider (or *what* else) cannot be used; the reason is for the person."""
+
+    def __init__(self, name: str, reason: str, *, next_step: str = "", what: str = "memory provider") -> None:
+        super().__init__(f"{what} {name!r}: {reason}", next_step=next_step or "hermes memory status")
         self.name = name
         self.reason = reason
 

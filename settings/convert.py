@@ -20,6 +20,7 @@ from cattrs.errors import (
     IterableValidationNote,
 )
 
+from hermes import amounts
 from hermes.secret import Secret
 from hermes.settings.layers import FromText, Keys
 from hermes.settings.own import found, split
@@ -32,10 +33,6 @@ _WORDS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "o
 _TEXT_WORDS = {**_WORDS, "1": True, "0": False}
 _WHOLE = re.compile(r"[+-]?[0-9]{1,18}", re.ASCII)
 _NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?", re.ASCII)
-_AMOUNT = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([a-z]+)", re.ASCII | re.IGNORECASE)
-_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0, "w": 7 * 86400.0}
-_BYTES = {"b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
-_BYTES |= {"kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "tib": 1 << 40}
 _LONGEST = 100 * 366 * 86400.0
 _LARGEST = 1 << 62
 
@@ -62,7 +59,6 @@ def convert(sections: Mapping[str, Mapping[Any, Any]]) -> tuple[dict[str, Any], 
             converted[name] = (
                 attrs.evolve(value, by_name=plain(owned)) if isinstance(value, PluginSettings) else value
             )
-    converted["local"] = plain(sections.get("local", {}))
     return converted, mistakes
 
 
@@ -195,9 +191,8 @@ def _to_float(value: Any, _: Any) -> float:
 
 def _to_duration(value: Any, _: Any) -> float:
     seconds = _number(value)
-    if seconds is None and isinstance(value, str) and (amount := _AMOUNT.fullmatch(value.strip())):
-        unit = _SECONDS.get(amount[2].lower())
-        seconds = None if unit is None else float(amount[1]) * unit
+    if seconds is None and isinstance(value, str):
+        seconds = amounts.seconds(value)
     if seconds is None:
         raise ExpectedError(
             f"expected seconds, or text like 90s, 15m, 12h or 30d, {found(value)}{_in_quotes(value)}"
@@ -210,11 +205,8 @@ def _to_duration(value: Any, _: Any) -> float:
 def _to_size(value: Any, _: Any) -> int:
     size = value if isinstance(value, int) and not isinstance(value, bool) else None
     if isinstance(value, str):
-        amount = _AMOUNT.fullmatch(value.strip())
-        unit = _BYTES.get(amount[2].lower()) if amount else None
-        if amount and unit:
-            size = int(float(amount[1]) * unit)
-        elif isinstance(value, FromText) and _WHOLE.fullmatch(value.strip()):
+        size = amounts.size(value)
+        if size is None and isinstance(value, FromText) and _WHOLE.fullmatch(value.strip()):
             size = int(value)
     if size is None or abs(size) > _LARGEST:
         raise ExpectedError(f"expected bytes, or text like 500MB or 1GiB, {found(value)}{_in_quotes(value)}")

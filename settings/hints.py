@@ -34,6 +34,7 @@ ELSEWHERE: Mapping[str, frozenset[str]] = {
     ),
     "tools": _words("enabled tool_search timeout output"),
     "journal": frozenset(),
+    "local": frozenset(),
 }
 """Keys in sections of ours that another host reads: known, and inert here."""
 

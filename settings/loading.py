@@ -72,7 +72,7 @@ def _merged(parts: Iterable[Own], converted: Mapping[str, Any]) -> dict[Any, Any
 
 def _type_texts(values: dict[Any, Any], typed: Any) -> None:
     for key, value in values.items():
-        if isinstance(value, dict) and key == "timeouts":
+        if isinstance(value, dict) and key in ("timeouts", "retention"):
             _type_texts(value, getattr(typed, key))
         elif isinstance(value, FromText) and hasattr(typed, key):
             known = getattr(typed, key)

@@ -10,7 +10,7 @@ import attrs
 from hermes.errors import Problem
 from hermes.settings.hints import ELSEWHERE, did_you_mean, mistyped_section
 from hermes.settings.layers import Keys, Layer
-from hermes.settings.schema import OWN, SECTIONS, Timeouts
+from hermes.settings.schema import OWN, SECTIONS, Retention, Timeouts
 
 _PREFETCH: Keys = ("memory", "external_prefetch_timeout")
 _TOOLSETS: tuple[Keys, ...] = (("disabled_toolsets",), ("agent", "disabled_toolsets"))
@@ -98,8 +98,8 @@ def unknown(own: Own) -> Iterator[Problem]:
         if section not in SECTIONS:
             continue
         for key, value in values.items():
-            if section == "memory" and key == "timeouts" and isinstance(value, Mapping):
-                yield from _unknown_keys(own, (section, key), value, _TIMEOUTS)
+            if (below := _NESTED.get((section, key))) and isinstance(value, Mapping):
+                yield from _unknown_keys(own, (section, key), value, below)
             elif key not in _FIELDS[section] and not _belongs_elsewhere(section, key, value):
                 what = f"unknown key{did_you_mean(key, _FIELDS[section])}"
                 yield own.problem((section, key), what, fatal=False)
@@ -174,4 +174,7 @@ def _field_names(schema: type[Any]) -> frozenset[str]:
 
 
 _FIELDS = {name: _field_names(schema) for name, schema in SECTIONS.items()}
-_TIMEOUTS = _field_names(Timeouts)
+_NESTED = {
+    ("memory", "timeouts"): _field_names(Timeouts),
+    ("local", "retention"): _field_names(Retention),
+}

@@ -100,9 +100,11 @@ class PluginSettings:
 
 @attrs.frozen
 class ContextSettings:
-    """``context:``, what happens when a conversation grows too long."""
+    """``context:``, what happens when a conversation grows too long or is left alone."""
 
     engine: str = attrs.field(default="compressor", validator=_plain_name)
+    idle: Duration = attrs.field(default=86400.0, validator=_not_negative)
+    """Seconds without a word after which a session is ended and the next words begin another; 0 for never."""
 
 
 @attrs.frozen
@@ -112,6 +114,9 @@ class ModelSettings:
     base_url: str | None = None
     name: str | None = None
     api_key: Secret | None = None
+    """Without it, ``OPENAI_API_KEY`` of the profile's ``.env`` is used."""
+    context_length: int = attrs.field(default=128_000, validator=_positive)
+    """Tokens that the model takes."""
 
 
 @attrs.frozen
@@ -130,6 +135,34 @@ class ToolSettings:
 
 
 @attrs.frozen
+class Retention:
+    """``local.retention:``, what the local provider lets go by itself; 0 for nothing. Facts stay."""
+
+    max_age: Duration = attrs.field(default=0.0, validator=_not_negative)
+    max_turns: int = attrs.field(default=0, validator=_not_negative)
+    max_bytes: Size = attrs.field(default=0, validator=_not_negative)
+
+
+@attrs.frozen
+class LocalSettings:
+    """``local:``, the local provider."""
+
+    scope: Literal["profile", "project"] = "profile"
+    """``project``: a memory for each repository or folder that is worked in, beside that of the profile."""
+    tier: Literal["auto", "lexical", "semantic", "late-interaction"] = "auto"
+    """How is searched: by words, by meaning too, or token by token; ``auto`` is the most that is installed."""
+    model: str | None = None
+    """The name of an installed model, a folder, or the model's name at ``endpoint``."""
+    endpoint: str | None = None
+    """The base URL of an OpenAI-compatible embeddings endpoint."""
+    endpoint_key: str | None = None
+    """The name of the secret that holds its key."""
+    vector_memory: Size = attrs.field(default=256 << 20, validator=_positive)
+    """Vectors that are kept in memory between questions."""
+    retention: Retention = attrs.field(factory=Retention)
+
+
+@attrs.frozen
 class Settings:
     """Everything one profile is configured with, checked once and never changed."""
 
@@ -141,7 +174,7 @@ class Settings:
     model: ModelSettings = attrs.field(factory=ModelSettings)
     display: DisplaySettings = attrs.field(factory=DisplaySettings)
     tools: ToolSettings = attrs.field(factory=ToolSettings)
-    local: Mapping[Any, Any] = attrs.field(factory=dict, repr=False)
+    local: LocalSettings = attrs.field(factory=LocalSettings)
     configured: bool = False
     """Whether the profile has a ``config.yaml``."""
     merged: Mapping[Any, Any] = attrs.field(factory=dict, repr=False)
@@ -158,11 +191,11 @@ SECTIONS: Mapping[str, type[Any]] = {
     "model": ModelSettings,
     "display": DisplaySettings,
     "tools": ToolSettings,
+    "local": LocalSettings,
 }
-"""The sections with a schema. ``local`` is ours too and belongs to the local provider."""
+"""The sections that are ours, with their schema; everything else in a file is carried as it is."""
 
-OWN = (*SECTIONS, "local")
-"""The sections that are ours; everything else in a file is carried as it is."""
+OWN = tuple(SECTIONS)
 
 
 def active_provider(settings: Settings) -> str | None:

@@ -8,6 +8,10 @@ app = lazy_app(
             "hermes.cli.memory.status:status",
             "Show what is remembered, where, and whether all is well.",
         ),
+        "setup": (
+            "hermes.cli.memory.setup:setup",
+            "Choose a memory provider, answer what it asks, and try whether it works.",
+        ),
         "list": (
             "hermes.cli.memory.entries:list_entries",
             "List the built-in entries with their ids, those included that are kept from the model.",
@@ -38,7 +42,7 @@ app = lazy_app(
         ),
         "ingest": (
             "hermes.cli.memory.ingest:ingest",
-            "Take in conversations: JSON Lines of OpenAI-style messages, or a whole conversation as JSON.",
+            "Take in conversations and memories of other programs, or your own as JSON Lines.",
         ),
         "export": (
             "hermes.cli.memory.export:export",

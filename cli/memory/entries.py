@@ -61,7 +61,14 @@ def replace(ctx: typer.Context, old: Old, text: Text, target: TargetOption = "me
         _done(state, me, applied)
 
 
-def remove(ctx: typer.Context, old: Old, target: TargetOption = "memory") -> None:
+def remove(
+    ctx: typer.Context,
+    old: Old,
+    target: TargetOption = "memory",
+    everywhere: Annotated[
+        bool, typer.Option("--everywhere", help="Turns of session transcripts that hold it too.")
+    ] = False,
+) -> None:
     """Forget an entry, everywhere in this profile.
 
     It goes from history, pending writes, backups, the journal and the memory provider too: no way back.
@@ -78,6 +85,8 @@ def remove(ctx: typer.Context, old: Old, target: TargetOption = "memory") -> Non
             Change("remove", target, text, text, text) for text in forgotten.texts if text not in told
         ]
         undelivered = mirror(me, changes, forget=forgotten.texts)
+        for text in forgotten.texts if everywhere else ():
+            me.sessions().forget(text)
         _report(state, changes[:1], undelivered, [*forgotten.problems])
 
 

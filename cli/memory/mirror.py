@@ -20,13 +20,12 @@ def inspect(me: OpenProfile) -> MemoryManager:
     return manager
 
 
-def start(me: OpenProfile) -> MemoryManager:
+def start(me: OpenProfile, session: str = SESSION, *, platform: str = "cli") -> MemoryManager:
     """The manager of *me*, started for a command that writes."""
     manager = me.memory_manager()
-    manager.initialize_all(SESSION, platform="cli")
+    manager.initialize_all(session, platform=platform)
     if me.paths().journal.exists():  # a command is no conversation: nobody is to be told of its end
-        for provider in manager.providers:
-            me.journal().close_session(provider.name, SESSION)
+        me.journal().close_session(manager.external_name, session)
     return manager
 
 

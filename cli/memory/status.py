@@ -47,7 +47,7 @@ def look(me: OpenProfile) -> MemoryStatus:
         builtin=me.builtin_provider().memory,
         provider_name=name,
         choose=me.memory_provider,
-        installed=me.plugins().memory,
+        installed=me.plugins().memory if name is None else (),
         config=settings.memory.providers.get(name or "", {}),
         limit=settings.memory.timeouts.initialize,
     )

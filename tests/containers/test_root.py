@@ -67,8 +67,8 @@ def test_override_refuses_an_unknown_part(root: Hermes) -> None:
 
 
 def test_the_listed_parts_are_those_of_the_blueprint() -> None:
-    """What can be overridden is what the blueprint declares, but for its input."""
-    assert set(Blueprint.providers) - {"environ"} == PARTS
+    """What can be overridden is what the blueprint declares, but for its inputs."""
+    assert set(Blueprint.providers) - {"environ", "opened"} == PARTS
 
 
 def test_profiles_share_nothing(root: Hermes) -> None:

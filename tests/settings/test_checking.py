@@ -12,16 +12,17 @@ from hermes.errors import ConfigError
 from hermes.profiles import Profile
 from hermes.secret import Secret
 from hermes.settings import check, load
-from hermes.settings.schema import SECTIONS, Duration, Size, Timeouts
+from hermes.settings.schema import SECTIONS, Duration, Retention, Size, Timeouts
 from tests.settings.conftest import Write
 
-MADE = {"providers", "provider_timeouts", "by_name", "timeouts"}
+MADE = {"providers", "provider_timeouts", "by_name", "timeouts", "retention"}
+NESTED = {"memory.timeouts": Timeouts, "local.retention": Retention}
 
 
 def keys_by_type() -> list[tuple[str, Any]]:
     """Every key of ours, dotted, with its declared type."""
     found = []
-    for section, schema in {**SECTIONS, "memory.timeouts": Timeouts}.items():
+    for section, schema in {**SECTIONS, **NESTED}.items():
         attrs.resolve_types(schema)
         found += [(f"{section}.{f.name}", f.type) for f in attrs.fields(schema) if f.name not in MADE]
     return found
@@ -90,7 +91,7 @@ def test_wrong_texts_at_every_key(profile: Profile, key: str, kind: Any) -> None
     assert name in caught.value.problems[0].what
 
 
-@pytest.mark.parametrize("section", [*SECTIONS, "local"])
+@pytest.mark.parametrize("section", [*SECTIONS])
 @pytest.mark.parametrize("wrong", ["[a]", "text", "5", "true", "[]", "''"])
 def test_a_section_that_is_no_mapping(write: Write, section: str, wrong: str) -> None:
     """It is refused by name; a layer above it does not hide it."""
@@ -102,7 +103,7 @@ def test_a_section_that_is_no_mapping(write: Write, section: str, wrong: str) ->
     assert [(p.key, p.line) for p in caught.value.problems] == [(section, 2)]
 
 
-@pytest.mark.parametrize("section", [*SECTIONS, "local"])
+@pytest.mark.parametrize("section", [*SECTIONS])
 def test_a_section_with_nothing_below_it(write: Write, section: str) -> None:
     """``section:`` alone says nothing and takes nothing away from the layers below."""
     profile = write(f"{section}:\n", common="memory: {provider: x}\n")
@@ -191,7 +192,7 @@ def test_unknown_keys_warn_and_stop_nothing(write: Write) -> None:
     """Each is one warning with what was most likely meant, where there is such a thing."""
     profile = write(
         "memory:\n  memory_char_limt: 5\n  timeouts: {prefech: 1}\n  zzz: 1\nmemroy: {}\n"
-        "journal: {max_ages: 1}\nPlugins: {}\nlocal: {anything: 1}\n"
+        "journal: {max_ages: 1}\nPlugins: {}\nlocal: {scop: 1, retention: {max_turn: 1}}\n"
     )
     warnings = load(profile, environ={}).warnings
     assert [
@@ -204,6 +205,8 @@ def test_unknown_keys_warn_and_stop_nothing(write: Write) -> None:
         ("memroy", 5, False, "'memory'?)"),
         ("journal.max_ages", 6, False, "'max_age'?)"),
         ("Plugins", 7, False, "'plugins'?)"),
+        ("local.scop", 8, False, "'scope'?)"),
+        ("local.retention.max_turn", 8, False, "'max_turns'?)"),
     ]
     assert {problem.key for problem in check(profile, environ={})} == {w.key for w in warnings}
 

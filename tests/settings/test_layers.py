@@ -51,10 +51,10 @@ def test_the_packaged_defaults_are_those_of_the_schema(profile: Profile) -> None
     bare = load(profile, environ={})
     assert attrs.evolve(bare, merged={}) == Settings(profile=profile)
     text = yaml.safe_load((Path(load.__code__.co_filename).parent / "defaults.yaml").read_text())
-    optional = {"provider", "base_url", "name", "api_key", "providers", "provider_timeouts", "by_name"}
+    of_plugins = {"providers", "provider_timeouts", "by_name"}
     for section, schema in SECTIONS.items():
-        fields = {field.name for field in attrs.fields(schema)} - optional
-        assert fields == set(text.get(section, {})) - optional
+        fields = {field.name for field in attrs.fields(schema) if field.default is not None} - of_plugins
+        assert fields == set(text[section])
 
 
 def test_reading_creates_nothing(root: Path) -> None:
@@ -90,7 +90,16 @@ def test_only_names_with_two_underscores_are_settings(write: Write) -> None:
     environ = {"HERMES_HOME": "/x", "HERMES_MEMORY__PROVIDER": "no", "Hermes__Memory__Nudge_Interval": "3"}
     settings = load(write(), environ=environ)
     assert settings.memory.nudge_interval == 3
-    assert set(settings.merged) == {"memory", "journal", "plugins", "context", "display", "tools"}
+    assert set(settings.merged) == {
+        "memory",
+        "journal",
+        "plugins",
+        "context",
+        "model",
+        "display",
+        "tools",
+        "local",
+    }
 
 
 def test_secrets_in_dotenv_are_no_settings(write: Write) -> None:

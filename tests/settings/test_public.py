@@ -8,7 +8,7 @@ from pathlib import Path
 import attrs
 
 import hermes.settings
-from hermes.settings.schema import SECTIONS, Timeouts
+from hermes.settings.schema import SECTIONS, Retention, Timeouts
 from tests.support import python
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "settings.md"
@@ -34,8 +34,8 @@ def test_reading_imports_no_writer() -> None:
 
 def test_the_page_lists_every_key() -> None:
     """docs/settings.md has a row for each key of ours, with its default, and none for keys that are gone."""
-    made = {"providers", "provider_timeouts", "by_name", "timeouts"}
-    schemas = {**SECTIONS, "memory.timeouts": Timeouts}
+    made = {"providers", "provider_timeouts", "by_name", "timeouts", "retention"}
+    schemas = {**SECTIONS, "memory.timeouts": Timeouts, "local.retention": Retention}
     keys = {
         f"{s}.{f.name}" for s, schema in schemas.items() for f in attrs.fields(schema) if f.name not in made
     }

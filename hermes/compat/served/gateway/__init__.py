@@ -1,0 +1,1 @@
+"""What plugins import from a gateway; this host has none."""

@@ -1,0 +1,1 @@
+"""What plugins import from the folder that plugins lie in."""

@@ -1,0 +1,1 @@
+"""Where wheels put context engines."""

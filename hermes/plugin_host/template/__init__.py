@@ -1,0 +1,1 @@
+"""The files that ``hermes plugins new`` writes; a provider called my-notes."""
