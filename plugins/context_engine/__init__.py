@@ -1,0 +1,1 @@
+"""Context engines that come with hermes."""
