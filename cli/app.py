@@ -22,7 +22,10 @@ COMMANDS = {
         "Talk with a model that remembers: one answer, or a conversation at a terminal.",
     ),
     "mcp": ("hermes.cli.mcp:app", "This memory for other agents, by the Model Context Protocol."),
-    "hooks": ("hermes.cli.hooks:app", "Memory for Claude Code: recall before a prompt, store after an answer."),
+    "hooks": (
+        "hermes.cli.hooks:app",
+        "Memory for Claude Code: recall before a prompt, store after an answer.",
+    ),
     "sessions": ("hermes.cli.sessions:app", "Transcripts: list, search, show, rename, delete, export."),
     "plugins": ("hermes.cli.plugins:app", "Plugins: list, show, select, install, remove."),
     "profile": ("hermes.cli.profile:app", "Profiles: create, list, use, rename, delete."),

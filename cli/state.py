@@ -39,6 +39,10 @@ class State:
 
     def open(self) -> OpenProfile:
         """Open the profile acted on; a context manager. Settings that nothing reads are told once."""
+        from hermes.quiet import asyncio_later
+
+        with asyncio_later():  # a tenth of the time of a short command
+            import hermes.containers.blueprint  # noqa: F401
         me = self.hermes().open(self.profile, target=self.target_profile)
         if not self.quiet and not self.json:
             for problem in me.settings().warnings:

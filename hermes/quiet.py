@@ -70,6 +70,32 @@ def importing(library: str) -> Iterator[None]:
         resume()
 
 
+@contextmanager
+def asyncio_later() -> Iterator[None]:
+    """Have what is imported inside the block find an ``asyncio`` that is imported when it is first used.
+
+    For a process of our own that has a single thread yet: every thread would see it. Nothing happens where
+    asyncio is imported already.
+    """
+    if "asyncio" in sys.modules:
+        yield
+        return
+    stand_in = ModuleType("asyncio")
+    vars(stand_in).update(
+        {name: _when_called("asyncio", name) for name in ("Future", "ensure_future", "gather")}
+    )
+    sys.modules["asyncio"] = stand_in
+    try:
+        yield
+    finally:
+        if sys.modules.get("asyncio") is stand_in:
+            del sys.modules["asyncio"]
+
+
+def _when_called(module: str, name: str) -> Callable[..., Any]:
+    return lambda *args, **kwargs: getattr(import_module(module), name)(*args, **kwargs)
+
+
 def _postpone(library: str) -> Callable[[], None]:
     """Put an empty module in the place of each postponed one; the result takes them away again."""
     postponed = POSTPONED.get(library, {})

@@ -90,3 +90,30 @@ assert dict(vars(dynaconf)) == before
 """
     done = python("-c", script)
     assert done.returncode == 0, done.stderr
+
+
+def test_asyncio_is_imported_when_it_is_used() -> None:
+    """What was imported meanwhile has it at its first use; the others find it as ever, also its modules."""
+    code = """
+import sys
+from hermes.quiet import asyncio_later, importing
+with asyncio_later(), importing("dependency_injector"):
+    from dependency_injector import containers, providers
+assert "asyncio" not in sys.modules
+
+async def made():
+    return 5
+
+async def use():
+    provider = providers.Singleton(made)
+    provider.enable_async_mode()
+    return await provider(), await provider()
+
+import asyncio.events
+assert asyncio.run(use()) == (5, 5)
+with asyncio_later():
+    assert sys.modules["asyncio"] is asyncio
+print("fine")
+"""
+    done = python("-c", code)
+    assert done.stdout == "fine\n", done.stderr

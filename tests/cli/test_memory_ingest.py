@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.support import hermes
+from tests.importers.making import FILES
+from tests.support import hermes, python
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -143,3 +144,129 @@ def test_export_is_everything(home: Path, tmp_path: Path) -> None:
     text = json.dumps(records)
     for said in ("Rosa prefers tea.", "Where is the kiln?", "In Hall B."):
         assert said in text
+
+
+# -- files of other programs -----------------------------------------------------------------------------
+
+
+def files_below(home: Path) -> dict[str, bytes]:
+    """Every file of a home, byte for byte."""
+    return {str(path.relative_to(home)): path.read_bytes() for path in home.rglob("*") if path.is_file()}
+
+
+def texts(home: Path) -> list[str]:
+    """What is stored, sorted."""
+    records = map(json.loads, hermes("memory", "export", home=home).stdout.splitlines())
+    return sorted(record["text"] for record in records if record.get("role") in ("user", "assistant"))
+
+
+def test_every_kind_of_file_in_one_go_and_nothing_twice(home: Path, tmp_path: Path) -> None:
+    """All kinds are recognised and taken in; again, packed or under other names, they add nothing."""
+    made, expected = {}, set()
+    for kind, (make, said) in FILES.items():
+        folder = tmp_path / kind
+        folder.mkdir()
+        made[kind] = str(make(folder))
+        expected |= set(said)
+    report = ingest(home, *made.values())
+    assert report["malformed"] == []
+    assert report["undelivered"] == 0
+    assert set(report["formats"]) >= {made["Claude Code"], made["hermes-agent"], made["Mem0"]}
+    after = texts(home)
+    assert {text for one in after for text in one.split("\n\n")} == {
+        text for one in expected for text in one.split("\n\n")
+    }
+    again = ingest(home, *[made[kind] for kind in reversed(made)])
+    assert again["taken"] == 0
+    assert again["known"] >= report["taken"]
+    assert texts(home) == after
+
+
+def test_a_dry_run_writes_nothing(home: Path, tmp_path: Path) -> None:
+    """It says what each file is and how much is new, and leaves every byte of the home as it was."""
+    make, _ = FILES["ChatGPT"]
+    export = str(make(tmp_path))
+    dry = ingest(home, "--dry-run", export)
+    assert (dry["taken"], dry["dry_run"]) == (2, True)
+    assert not home.exists()
+    told = hermes("memory", "ingest", "--dry-run", export, home=home)
+    assert "an export of ChatGPT" in told.stdout
+    assert "2 turns would be taken in from 2 conversations" in told.stdout
+
+    ingest(home, str(write(tmp_path / "c", ("user", "Where is the kiln?"), ("assistant", "In Hall B."))))
+    before = files_below(home)
+    assert ingest(home, "--dry-run", export, str(tmp_path / "c"))["known"] == 1
+    assert files_below(home) == before
+    assert ingest(home, export)["taken"] == dry["taken"]
+
+
+def test_an_import_that_was_killed_goes_on(home: Path, tmp_path: Path) -> None:
+    """Killed between two batches, and run again: nothing is missing and nothing is there twice."""
+    chat = tmp_path / "chat.jsonl"
+    count = 1200
+    lines = (
+        {"role": role, "content": f"{what} {n} of the kiln"}
+        for n in range(count)
+        for role, what in (("user", "question"), ("assistant", "answer"))
+    )
+    chat.write_text("\n".join(map(json.dumps, lines)))
+    die = (
+        "import os, sys; from hermes.memory.manager import MemoryManager as M\n"
+        "real, calls = M.sync_many, []\n"
+        "def sync_many(self, turns):\n"
+        "    calls.append(1)\n"
+        "    if len(calls) == 3: os.kill(os.getpid(), 9)\n"
+        "    return real(self, turns)\n"
+        "M.sync_many = sync_many\n"
+        "sys.argv = ['hermes', 'memory', 'ingest', sys.argv[1]]\n"
+        "from hermes.cli import main; main()"
+    )
+    assert python("-c", die, str(chat), env={"HERMES_HOME": str(home)}).returncode == -9
+    report = ingest(home, str(chat))
+    assert report["known"] == 1000
+    assert report["taken"] == count - 1000
+    said = texts(home)
+    assert len(said) == len(set(said)) == 2 * count
+
+
+def test_damaged_files_are_counted_and_named(home: Path, tmp_path: Path) -> None:
+    """What is broken is named by file and place, beyond a thousand only counted, and the rest is taken in."""
+    make, said = FILES["Claude Code"]
+    path = make(tmp_path)
+    rows = path.read_text().splitlines()
+    path.write_text("\n".join([*rows[:3], *["{broken"] * 1100, *rows[3:]]))
+    cut = FILES["Claude"][0](tmp_path)
+    cut.write_bytes(cut.read_bytes()[:-40])
+    report = ingest(home, str(path), str(cut))
+    assert report["left_out"] == 1101
+    assert len(report["malformed"]) == 1000
+    assert report["malformed"][0]["where"] == f"{path}:4"
+    assert set(said) <= set(texts(home))
+    done = hermes("memory", "ingest", str(path), home=home)
+    assert "1,080 more" in done.stderr
+
+
+def test_secrets_of_other_programs_are_masked(home: Path, tmp_path: Path) -> None:
+    """A key in a transcript and in a list of memories is stored nowhere, as if it had been said in a turn."""
+    key = "sk-proj-" + "a1B2c3D4e5F6" * 4
+    for kind, text in (("Claude Code", "I keep bees on the roof."), ("Mem0", "Sleeps with the window open")):
+        folder = tmp_path / kind
+        folder.mkdir()
+        path = FILES[kind][0](folder)
+        path.write_text(path.read_text().replace(text, f"{text} OPENAI_API_KEY={key}"))
+        ingest(home, str(path))
+    assert "bees" in " ".join(texts(home))
+    assert not [name for name, data in files_below(home).items() if key.encode() in data]
+
+
+def test_a_terminal_shows_how_far_it_is(home: Path, tmp_path: Path) -> None:
+    """At a terminal a bar moves while a file is read; it is gone in the end, and the answer stays."""
+    from tests.terminal import Terminal
+
+    chat = tmp_path / "chat.jsonl"
+    chat.write_text("\n".join(json.dumps({"role": "user", "content": f"kiln {n}"}) for n in range(1200)))
+    with Terminal("memory", "ingest", str(chat), "--dry-run", home=home) as terminal:
+        terminal.expect("[####")
+        terminal.expect("turn")
+        assert terminal.wait() == 0
+        assert "would be taken in" in terminal.screen

@@ -135,6 +135,24 @@ def test_answers_fill_in_the_form(tmp_path: Path) -> None:
     assert '"limit": 7' in given.what
 
 
+def test_a_default_that_names_a_place_is_in_the_world_of_each_check(tmp_path: Path) -> None:
+    """A default is read in one process and used in others, whose home is another folder."""
+    places = Broken(
+        "storage",
+        "",
+        """
+        def get_config_schema(self):
+            return [{"key": "data", "description": "Where", "default": str(Path.home() / "data")}]
+        def system_prompt_block(self):
+            settings = Path(os.environ["HERMES_HOME"]) / "my-notes.json"
+            Path(json.loads(settings.read_text())["data"]).write_text("x")
+            return ""
+        """,
+    )
+    [finding] = write(places, tmp_path).run("storage").findings
+    assert finding.what == "it writes to ~/data"
+
+
 def test_nothing_of_this_person_is_seen_or_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The processes of the checks have no home, no variables and no temporary files of the caller."""
     monkeypatch.setenv("MY_PRIVATE_KEY", "sk-1")

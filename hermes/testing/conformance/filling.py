@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import secrets
 from collections.abc import Mapping
@@ -32,6 +33,16 @@ class Filled:
     secrets: tuple[str, ...] = ()
     """The keys that were made up: none of them may be seen anywhere."""
     name: str = ""
+    root: str = ""
+    """The folder of the check that the form was read in: defaults may name a place in it."""
+
+    def moved_to(self, root: Path) -> Filled:
+        """The same answers for a check in the folder *root*."""
+        if not self.root:
+            return self
+        text = json.dumps(attrs.asdict(self), default=str).replace(self.root, str(root))
+        fields = json.loads(text)
+        return Filled(**{**fields, "secrets": tuple(fields["secrets"])})
 
     def write(self, root: Path) -> None:
         """Put down what a setup writes, for both profiles of a check below *root*."""
@@ -85,6 +96,7 @@ def fill(
         values if keeps else None,
         tuple(map(str, made_up)),
         name,
+        str(facts.get("root") or ""),
     )
 
 

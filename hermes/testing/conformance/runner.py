@@ -77,6 +77,7 @@ class Examination:
         findings: list[Finding] = []
         not_tried = ""
         with _surroundings() as root:
+            filled = filled.moved_to(root)
             filled.write(root)
             for step in check.steps:
                 result = self._step(check, step, root, filled, notes)

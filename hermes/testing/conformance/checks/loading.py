@@ -57,6 +57,7 @@ def loads(bench: Bench) -> None:
     bench.notes = {
         "schema": _schema(bench),
         "keeps": bench.seat().implements("save_config"),
+        "root": bench.job.root,
         "folder": str(Path(bench.place_of(provider, "initialize").file or ".").parent),
     }
 

@@ -1,0 +1,1 @@
+"""Other agents on this machine: their settings, and what their hooks say."""

@@ -1,0 +1,1 @@
+"""This memory for clients of the Model Context Protocol. The protocol's package is imported in ``server`` only."""
