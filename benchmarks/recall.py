@@ -1,19 +1,21 @@
 """How much of the evidence for a question the ``local`` provider finds. No model judges anything.
 
     python benchmarks/recall.py --data FOLDER [--dataset locomo|mbank-en|mbank-zh] [--merged] [--ablate]
-                                [--leave-one-out] [--json]
+                                [--leave-one-out] [--model FOLDER] [--json]
 
 FOLDER holds locomo-1-5.json, memory_bank_en.json, memory_bank_cn.json and mbank_labels.json. The real
 provider is driven: turns go in through ``sync_turns``, questions through ``search_records``. R@k is the
 share of a question's evidence among the first k records, averaged over the questions; CPU is the
 process's, milliseconds a question. ``--ablate`` leaves out one part of the ranking at a time; ``--leave-
-one-out`` chooses the weights for each conversation on all the others.
+one-out`` chooses the weights for each conversation on all the others. With ``--model`` the tiers that use
+it are measured too; each text is embedded once for all of them, and a question each time it is asked.
 """
 
 from __future__ import annotations
 
 import argparse
 import dataclasses
+import functools
 import json
 import re
 import sqlite3
@@ -133,10 +135,17 @@ def memory_bank(folder: Path, language: str) -> list[Conversation]:
 class Local:
     """The provider under test."""
 
-    def __init__(self, home: Path, weights: Weights | None = None) -> None:
-        self.provider = LocalMemoryProvider(weights=weights)
+    def __init__(
+        self, home: Path, weights: Weights | None = None, *, model: Path | None = None, tier: str = "lexical"
+    ) -> None:
+        settings = {"local": {"tier": tier, "model": str(model or "")}}
+        self.provider = LocalMemoryProvider(weights=weights, config=lambda: settings)
         self.provider.initialize("benchmark", hermes_home=str(home), platform="cli")
+        self.provider.initialize_for_inspection("benchmark", hermes_home=str(home), platform="cli")
         self.ids: dict[int, str] = {}
+        if tier != "lexical":
+            assert self.provider.meaning is not None, self.provider.get_status_config({})
+            self.provider.meaning.use(_remembering(model))
 
     def add(self, conversations: Iterable[Conversation]) -> None:
         """Store every session, and learn which record is which message."""
@@ -151,6 +160,8 @@ class Local:
                         turn["turn_author"] = m.author
                 self.provider.sync_turns(pairs.values())
                 expected[session] = [m.id for m in messages if m.text.strip()]
+        if self.provider.meaning is not None:
+            assert self.provider.meaning.embedder.catch_up()
         for record in self.provider.export_records():
             self.ids[record["id"]] = expected[record["session_id"]].pop(0)
 
@@ -161,6 +172,31 @@ class Local:
     def close(self) -> None:
         """Close the store."""
         self.provider.shutdown()
+
+
+class Remembering:
+    """An encoder that embeds each text once for all runs."""
+
+    def __init__(self, encoder: Any) -> None:
+        self.encoder = encoder
+        self.known: dict[Any, Any] = {}
+        self.traits = encoder.traits
+        self.calibration_file = encoder.calibration_file
+        self.vocabulary = encoder.vocabulary
+        self.encode_question = encoder.encode_question
+
+    def encode(self, said: Sequence[Any]) -> list[Any]:
+        """The vectors of texts."""
+        new = [one for one in dict.fromkeys(said) if one not in self.known]
+        self.known.update(zip(new, self.encoder.encode(new), strict=True))
+        return [self.known[one] for one in said]
+
+
+@functools.cache
+def _remembering(model: Path) -> Remembering:
+    from hermes.plugins.memory.local.embedding.onnx_model import OnnxEncoder
+
+    return Remembering(OnnxEncoder(model))
 
 
 class PlainFts5:
@@ -253,6 +289,22 @@ ABLATIONS: dict[str, dict[str, Any]] = {
     "without dates": {"when": 0.0},
     "without telling when": {"tells_when": 0.0},
 }
+WITH_A_MODEL: dict[str, dict[str, Any]] = {
+    "without neighbours": {"spread": ()},
+    "without meaning": {"meaning": 0.0},
+    "without tokens": {"tokens": 0.0},
+    "signs as with words alone": {"surer": 1.0},
+    "without session lift": {"session": 0.0},
+}
+GRID_WITH_A_MODEL: dict[str, dict[str, Any]] = {
+    "as shipped": {},
+    "meaning x1.5": {"meaning": 1.5 * Weights().meaning},
+    "meaning x0.5": {"meaning": 0.5 * Weights().meaning},
+    "tokens x1.5": {"tokens": 1.5 * Weights().tokens},
+    "tokens x0.67": {"tokens": 0.67 * Weights().tokens},
+    "surer 1.5": {"surer": 1.5},
+    "surer 2.5": {"surer": 2.5},
+}
 GRID: dict[str, dict[str, Any]] = {
     "as shipped": {},
     "author x2": {"author": 2 * Weights().author},
@@ -265,14 +317,20 @@ GRID: dict[str, dict[str, Any]] = {
 }
 
 
-def with_weights(changed: dict[str, Any]) -> Callable[[Path], Local]:
+def with_weights(
+    changed: dict[str, Any], model: Path | None = None, tier: str = "lexical"
+) -> Callable[[Path], Local]:
     """A maker of the provider with some weights changed."""
-    return lambda home: Local(home, dataclasses.replace(Weights(), **changed))
+    return lambda home: Local(home, dataclasses.replace(Weights(), **changed), model=model, tier=tier)
 
 
-def leave_one_out(conversations: Sequence[Conversation]) -> None:
-    """Choose among GRID on the other conversations, and count on the one left out."""
-    runs = {name: measure(with_weights(changed), conversations, False) for name, changed in GRID.items()}
+def leave_one_out(conversations: Sequence[Conversation], model: Path | None) -> None:
+    """Choose among the weights of a grid on the other conversations, and count on the one left out."""
+    grid, tier = (GRID_WITH_A_MODEL, "late-interaction") if model else (GRID, "lexical")
+    runs = {
+        name: measure(with_weights(changed, model, tier), conversations, False)
+        for name, changed in grid.items()
+    }
     held_out = []
     for left in conversations:
         others = {n: [r.recall[10] for r in rs if r.conversation != left.name] for n, rs in runs.items()}
@@ -296,6 +354,7 @@ def main() -> int:
     parser.add_argument(
         "--leave-one-out", action="store_true", help="choose weights on the other conversations"
     )
+    parser.add_argument("--model", type=Path, help="a folder with model.onnx and tokenizer.json")
     parser.add_argument("--json", action="store_true")
     args = parser.parse_args()
     conversations = (
@@ -303,11 +362,16 @@ def main() -> int:
     )
     merged = args.merged or args.dataset != "locomo"
     if args.leave_one_out:
-        leave_one_out(conversations)
+        leave_one_out(conversations, args.model)
         return 0
     systems: dict[str, Callable[[Path], Any]] = {"plain FTS5": PlainFts5, "local": Local}
+    tier = "lexical"
+    if args.model:
+        systems |= {t: with_weights({}, args.model, t) for t in ("semantic", "late-interaction")}
+        tier = "late-interaction"
     if args.ablate:
-        systems |= {name: with_weights(changed) for name, changed in ABLATIONS.items()}
+        left_out = WITH_A_MODEL if args.model else ABLATIONS
+        systems |= {name: with_weights(changed, args.model, tier) for name, changed in left_out.items()}
     table = {name: summary(measure(make, conversations, merged)) for name, make in systems.items()}
     if args.json:
         print(json.dumps(table))

@@ -17,7 +17,7 @@ def converse(lines: list[str], session_id: str, model: Callable[[str, str], str]
     said = []
     with Hermes().open() as me:
         memory = me.memory_manager()
-        memory.initialize_all(session_id, platform="example")
+        memory.initialize_all(session_id)
         system = memory.build_system_prompt()
         for number, line in enumerate(lines, 1):
             memory.on_turn_start(number, line)

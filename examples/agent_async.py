@@ -21,7 +21,7 @@ async def converse(
     me = await off(Hermes().open)
     try:
         memory = await off(me.memory_manager)
-        await off(memory.initialize_all, session_id, platform="example")
+        await off(memory.initialize_all, session_id)
         system = await off(memory.build_system_prompt)
         for number, line in enumerate(lines, 1):
             await off(memory.on_turn_start, number, line)

@@ -431,8 +431,8 @@ class MemoryManager:
                 seconds = self.limits.shutdown if timeout is None else timeout
                 self._recall.fence()
                 until = time.monotonic() + seconds
-                self._report = end(self._registry, self._outgoing, self._loop, seconds)
-                self.hooks.drain(min(max(0.0, until - time.monotonic()), self.limits.hook))
+                self.hooks.drain(min(seconds / 2, self.limits.hook))
+                self._report = end(self._registry, self._outgoing, self._loop, until - time.monotonic())
                 self.hooks.close()
                 self._unwatch()
                 if not self._report.clean:

@@ -61,7 +61,7 @@ def test_the_key_of_the_model_is_not_handed_out(config: Any, hermes_home: Path) 
     """A setting that is typed as a secret is left out, and saving what was handed out does not remove it."""
     (hermes_home / "config.yaml").write_text("model:\n  name: m\n  api_key: sk-not-for-plugins\n")
     given = config.load_config()
-    assert given["model"] == {"name": "m"}
+    assert given["model"] == {"name": "m", "context_length": 128000}
     given["model"]["name"] = "other"
     config.save_config(given)
     assert "api_key: sk-not-for-plugins" in (hermes_home / "config.yaml").read_text()

@@ -9,4 +9,5 @@ def register(ctx: Any) -> None:
     """Offer the provider to the host."""
     from hermes.plugins.memory.local.provider import LocalMemoryProvider
 
-    ctx.register_memory_provider(LocalMemoryProvider())
+    provider = LocalMemoryProvider(config=lambda: ctx.config, secret=lambda name: ctx.secret(name))
+    ctx.register_memory_provider(provider)

@@ -82,6 +82,11 @@ class Connections:
             schema.scrubbed(db)
             return True
 
+    def compact(self) -> None:
+        """Write the file anew without its holes; what others read or write meanwhile waits."""
+        with self._write_lock, self._clear_errors():
+            self._writing().execute("VACUUM")
+
     def _empty_log(self, db: sqlite3.Connection) -> bool:
         """Try for a moment to empty the write-ahead log; False if a reader holds it."""
         db.execute("PRAGMA busy_timeout = 100")

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Protocol
+from typing import Any, NamedTuple, Protocol
 
 OWNER = "owner"
 """The scope of the person whose profile it is."""
+VECTOR_MEMORY = 256 << 20
+"""Bytes of vectors that are kept in memory between questions: those of four million messages."""
 
 
 class Role(IntEnum):
@@ -18,6 +20,7 @@ class Role(IntEnum):
     USER = 0
     ASSISTANT = 1
     NOTE = 2
+    FACT = 3
 
     @property
     def label(self) -> str:
@@ -25,8 +28,7 @@ class Role(IntEnum):
         return self.name.lower()
 
 
-@dataclass(frozen=True, slots=True)
-class Turn:
+class Turn(NamedTuple):
     """One completed turn, to be stored; *time* is Unix seconds, an empty *key* means never seen before."""
 
     session_id: str
@@ -57,7 +59,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A stored message as people see it; *target* is ``memory`` or ``user`` for a note, else empty."""
+    """A stored message as people see it; *target* is ``memory`` or ``user`` for a note, ``fact`` for a fact."""
 
     id: int
     text: str
@@ -70,8 +72,52 @@ class Record:
 
 
 @dataclass(frozen=True, slots=True)
+class Source:
+    """Where a fact comes from: session, number of the turn in it, stored message, tool, person; each if known."""
+
+    session_id: str = ""
+    turn: int = 0
+    message: int = 0
+    tool: str = ""
+    person: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """Something that was remembered on purpose. Times are Unix seconds.
+
+    *ended* is when it stopped to hold, None for one that does: it was corrected by *successor*, or, with
+    *successor* 0, it expired. Only what holds is found by a search.
+    """
+
+    id: int
+    text: str
+    scope: str
+    created: float
+    source: Source = Source()
+    used: float = 0.0
+    uses: int = 0
+    pinned: bool = False
+    expires: float | None = None
+    ended: float | None = None
+    successor: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What may be kept of turns and notes: seconds, turns, bytes; 0 for any."""
+
+    max_age: float = 0.0
+    max_turns: int = 0
+    max_bytes: int = 0
+
+    def __bool__(self) -> bool:
+        return any((self.max_age, self.max_turns, self.max_bytes))
+
+
+@dataclass(frozen=True, slots=True)
 class Size:
-    """How much one scope holds, and who speaks in it (author -> as written)."""
+    """How much the scopes of a view hold, and who speaks in them."""
 
     messages: int
     terms: int
@@ -103,10 +149,49 @@ class Totals:
     last_write: float = 0.0
     bytes: int = 0
     journal_mode: str = ""
+    facts: int = 0
+    pinned: int = 0
+    former_facts: int = 0
+    owes_scrub: bool = False
+    oldest: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Embedding:
+    """How far the texts of a store have been made into vectors: messages done and waiting, messages per second.
+
+    *problem* says why it does not go on, empty if it does.
+    """
+
+    done: int = 0
+    waiting: int = 0
+    rate: float = 0.0
+    problem: str = ""
+
+
+class Vectors(Protocol):
+    """The vectors of one model in the scopes of a view. A vector is what the model's encoder gives."""
+
+    @property
+    def calibration(self) -> Any:
+        """What was found out about the model when its first vectors were stored."""
+
+    @property
+    def related(self) -> float:
+        """The cosine from which a text has to do with a question."""
+
+    def nearest(self, vector: Any, limit: int) -> dict[int, float]:
+        """The *limit* messages nearest to *vector*, with their cosine."""
+
+    def closeness(self, vector: Any, messages: Sequence[int]) -> dict[int, float]:
+        """The cosine of *vector* and those of *messages* that have vectors."""
+
+    def tokens(self, messages: Sequence[int]) -> dict[int, bytes]:
+        """The codes of the tokens of those of *messages* that have any."""
 
 
 class View(Protocol):
-    """One scope of a store at one moment. Nobody sees another scope's messages through it."""
+    """Some scopes of a store at one moment. Nobody sees another scope's messages through it."""
 
     size: Size
 
@@ -128,6 +213,9 @@ class View(Protocol):
     def records(self, ids: Sequence[int]) -> list[Record]:
         """The messages *ids*, in that order."""
 
+    def vectors(self, model: str) -> Vectors | None:
+        """What there is of the vectors of *model*; None for nothing."""
+
 
 class Store(Protocol):
     """A place for turns. Every call may come from any thread.
@@ -142,17 +230,87 @@ class Store(Protocol):
     def note(self, action: str, target: str, content: str, previous: str, scope: str, time: float) -> int:
         """Mirror a change of the built-in memory: ``add``, ``replace``, ``remove``; how many rows changed."""
 
-    def view(self, scope: str) -> AbstractContextManager[View | None]:
-        """What a search reads; None if nothing is stored for *scope*."""
+    def view(self, *scopes: str) -> AbstractContextManager[View | None]:
+        """What a search reads; None if nothing is stored for any of *scopes*."""
 
     def listing(self, scope: str | None, *, session_id: str = "", limit: int = 0) -> Iterator[Record]:
         """Messages, newest first if *limit* is given, else all in order of sessions and places."""
 
-    def forget(self, scope: str | None, *, ids: Sequence[int] = (), session_id: str | None = None) -> int:
-        """Delete those messages, or all of them, so that no byte stays in any file; how many went."""
+    def records(self, ids: Sequence[int]) -> list[Record]:
+        """The messages *ids*, of whatever scope, in that order."""
+
+    def forget(
+        self,
+        scope: str | None,
+        *,
+        ids: Sequence[int] = (),
+        session_id: str | None = None,
+        before: float | None = None,
+    ) -> int:
+        """Delete what is named, or all, so that no byte stays in any file; how many messages and facts went.
+
+        *ids* are those of messages and of facts, which take with them what they corrected; *before* a time.
+        """
+
+    def remember(
+        self, text: str, scope: str, time: float, *, source: Source, expires: float | None, pinned: bool
+    ) -> tuple[Fact, bool]:
+        """Keep a fact; the one that says the same already, if there is one. The flag: it is new."""
+
+    def correct(
+        self,
+        fact: int,
+        text: str,
+        scopes: Sequence[str] | None,
+        time: float,
+        *,
+        source: Source,
+        expires: float | None,
+    ) -> Fact:
+        """Let a fact with *text* take the place of *fact*, which ends. Pinned stays pinned.
+
+        Raises EntryNotFound for what is no fact of *scopes*, and, with the text that holds now, for one that
+        has ended.
+        """
+
+    def mark(
+        self,
+        fact: int,
+        scopes: Sequence[str] | None,
+        *,
+        pinned: bool | None = None,
+        expires: float | None = None,
+    ) -> Fact:
+        """Pin or unpin *fact*, or set when it expires (0 for never). Raises as ``correct``."""
+
+    def restore(self, fact: Fact) -> tuple[int, bool]:
+        """Keep *fact* as it was elsewhere, under an id of this store; that, and whether it is new here."""
+
+    def facts(
+        self,
+        scopes: Sequence[str] | None,
+        *,
+        ids: Sequence[int] = (),
+        pinned: bool = False,
+        former: bool = False,
+        limit: int = 0,
+    ) -> list[Fact]:
+        """Facts, newest first: those that hold, with *former* the others too."""
+
+    def expired(self, now: float) -> set[int]:
+        """Ids of facts that are past their time and have not been put away yet."""
+
+    def upkeep(self, now: float, uses: Mapping[int, int], limits: Limits, *, most: int) -> int:
+        """Count *uses*, put away what has expired and let go what is beyond *limits*, *most* messages at once.
+
+        How many messages went. A pinned fact does not expire, and facts are never beyond the limits.
+        """
 
     def totals(self) -> Totals:
         """What there is, for status."""
+
+    def optimize(self, now: float, limits: Limits) -> int:
+        """Do at once what upkeep does bit by bit, and give space back; how many messages went."""
 
     def close(self) -> None:
         """Let go of the files."""

@@ -1,4 +1,4 @@
-"""The tables, and how an older file is brought up to date: forwards only, a copy is kept first."""
+"""The format of the file, and how an older one is brought up to date: forwards only, a copy is kept first."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from hermes.errors import StoreUnavailable
+from hermes.plugins.memory.local.migrations import MIGRATIONS
 
 APPLICATION_ID = 0x68726D73
 """Marks the file as ours in its header."""
@@ -17,31 +18,6 @@ PLACE_BITS = 20
 PASSAGE_BITS = 6
 SESSION_LIMIT = 1 << PLACE_BITS
 """Messages under one session id; a longer session goes on under another."""
-
-# A message's id is its session's id and its place there, so that its neighbours are the ids around it. Its
-# passages are rows of the full-text index, which holds terms made in text.py and splits them at spaces alone.
-MIGRATIONS: tuple[str, ...] = (
-    """
-    CREATE TABLE scopes (
-        id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE,
-        turns INTEGER NOT NULL DEFAULT 0, messages INTEGER NOT NULL DEFAULT 0,
-        terms INTEGER NOT NULL DEFAULT 0);
-    CREATE TABLE authors (
-        id INTEGER PRIMARY KEY, scope INTEGER NOT NULL, name TEXT NOT NULL, UNIQUE (scope, name));
-    CREATE TABLE sessions (
-        id INTEGER PRIMARY KEY, scope INTEGER NOT NULL, name TEXT NOT NULL, target TEXT NOT NULL DEFAULT '',
-        next INTEGER NOT NULL DEFAULT 0, first REAL NOT NULL DEFAULT 0, last REAL NOT NULL DEFAULT 0);
-    CREATE INDEX session_names ON sessions (name, scope);
-    CREATE TABLE messages (
-        id INTEGER PRIMARY KEY, role INTEGER NOT NULL, author INTEGER NOT NULL, time REAL NOT NULL,
-        terms TEXT NOT NULL, text TEXT NOT NULL, key BLOB);
-    CREATE UNIQUE INDEX turn_keys ON messages (key) WHERE key IS NOT NULL;
-    CREATE VIRTUAL TABLE passages USING fts5 (
-        terms, content = '', detail = none, columnsize = 0, tokenize = "ascii tokenchars '-_./:@+#\\~&='");
-    CREATE VIRTUAL TABLE vocabulary USING fts5vocab (passages, row);
-    CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-    """,
-)
 
 
 def scope_term(scope_id: int) -> str:
@@ -54,21 +30,30 @@ def bring_up_to_date(db: sqlite3.Connection, path: Path, migrations: Sequence[st
     version = _version(db, path, len(migrations))
     if version == len(migrations):
         return
-    if version:
-        _copy(db, backup_path(path, version))
-    db.execute("BEGIN IMMEDIATE")
+    copy = _copy(db, backup_path(path, version)) if version else None
     try:
-        for step in migrations[_version(db, path, len(migrations)) :]:
-            for statement in step.split(";"):
-                if statement.strip():
-                    db.execute(statement)
-        db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-        db.execute(f"PRAGMA user_version = {len(migrations)}")
+        db.execute("BEGIN IMMEDIATE")
+        if _version(db, path, len(migrations)) == version:  # else another process was quicker
+            _migrate(db, migrations[version:], len(migrations))
+            if copy is not None:
+                copy.replace(backup_path(path, version))
         db.execute("COMMIT")
     except BaseException:
         if db.in_transaction:
             db.execute("ROLLBACK")
         raise
+    finally:
+        if copy is not None:
+            copy.unlink(missing_ok=True)
+
+
+def _migrate(db: sqlite3.Connection, steps: Sequence[str], version: int) -> None:
+    for step in steps:
+        for statement in step.split(";"):
+            if statement.strip():
+                db.execute(statement)
+    db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+    db.execute(f"PRAGMA user_version = {version}")
 
 
 def check(db: sqlite3.Connection, path: Path, migrations: Sequence[str] = MIGRATIONS) -> bool:
@@ -126,8 +111,15 @@ def _has_tables(db: sqlite3.Connection) -> bool:
     return db.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone() is not None
 
 
-def _copy(db: sqlite3.Connection, backup: Path) -> None:
-    backup.unlink(missing_ok=True)
-    os.close(os.open(backup, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-    with contextlib.closing(sqlite3.connect(backup)) as copy:
-        db.backup(copy)
+def _copy(db: sqlite3.Connection, backup: Path) -> Path:
+    """A copy of *db* beside *backup*, which becomes it when the migration is sure to be made by this process."""
+    made = backup.with_name(f"{backup.name}.{os.getpid()}")
+    made.unlink(missing_ok=True)
+    os.close(os.open(made, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    try:
+        with contextlib.closing(sqlite3.connect(made)) as copy:
+            db.backup(copy)
+    except BaseException:
+        made.unlink()  # half a copy is none
+        raise
+    return made

@@ -44,23 +44,41 @@ _CONTRACTED = frozenset({"s", "t", "d", "ll", "m", "re", "ve"})
 _CACHE_LIMIT = 50_000
 
 
+class _Words(dict[str, str]):
+    """What stands between white space -> its terms, space between; what is met often is worked out once."""
+
+    def __missing__(self, word: str) -> str:
+        if len(self) >= _CACHE_LIMIT:
+            self.clear()
+        chunks = [word] if word.isalpha() else _CHUNK_ASCII.findall(word)
+        self[word] = found = " ".join([_CHUNKS[chunk] for chunk in chunks])
+        return found
+
+
 class _Chunks(dict[str, str]):
-    """Chunk as written -> its terms, space between; what is met often is worked out once."""
+    """The same for chunks, which hold no punctuation but that of an identifier."""
 
     def __missing__(self, chunk: str) -> str:
         if len(self) >= _CACHE_LIMIT:
             self.clear()
-        self[chunk] = found = " ".join(dict.fromkeys(_terms_of_chunk(chunk)))
+        if (
+            chunk.isascii() and chunk.isalpha() and (chunk.islower() or chunk.istitle())
+        ):  # most are plain words
+            found = stem(chunk.lower())
+        else:
+            found = " ".join(dict.fromkeys(_terms_of_chunk(chunk)))
+        self[chunk] = found
         return found
 
 
 _CHUNKS = _Chunks()
+_WORDS = _Words()
 
 
 def terms(text: str) -> str:
     """The search terms of *text* in order, one space between."""
     if text.isascii():
-        return " ".join(map(_CHUNKS.__getitem__, _CHUNK_ASCII.findall(text)))
+        return " ".join(filter(None, map(_WORDS.__getitem__, text.split())))
     text = unicodedata.normalize("NFKC", text)
     extra: list[str] = []
     if _RUN.search(text):
@@ -139,6 +157,8 @@ def passages(found: str) -> list[str]:
 
 def storable(text: str) -> str:
     """*text* as it can be kept: a lone surrogate, which no encoding takes, becomes U+FFFD."""
+    if text.isascii():
+        return text
     try:
         text.encode()
     except UnicodeEncodeError:

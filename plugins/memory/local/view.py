@@ -1,13 +1,17 @@
-"""What a search reads of one scope, inside one read transaction."""
+"""What a search reads of the scopes it may see, inside one read transaction."""
 
 from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
-from hermes.plugins.memory.local.records import Candidate, Postings, Record, Role, Size
+from hermes.plugins.memory.local.records import Candidate, Postings, Record, Role, Size, Vectors
 from hermes.plugins.memory.local.schema import PASSAGE_BITS, PLACE_BITS, SESSION_LIMIT, scope_term
+
+if TYPE_CHECKING:
+    from hermes.plugins.memory.local.embedding.scan import Cache
 
 _PLACE_MASK = SESSION_LIMIT - 1
 RECORD = (
@@ -21,14 +25,30 @@ class SqliteView:
     """See ``records.View``."""
 
     def __init__(
-        self, db: sqlite3.Connection, scope_id: int, scope: str, messages: int, terms: int, *, alone: bool
+        self,
+        db: sqlite3.Connection,
+        scopes: Sequence[tuple[int, str, int, int]],
+        *,
+        alone: bool,
+        cache: Callable[[], Cache] | None = None,
     ) -> None:
         self._db = db
-        self._id = scope_id
-        self._scope = scope
-        self._also = "" if alone else f' AND "{scope_term(scope_id)}"'
-        self._names = dict(db.execute("SELECT id, name FROM authors WHERE scope = ?", (scope_id,)).fetchall())
-        self.size = Size(messages, terms, tuple(self._names.values()))
+        self._cache = cache
+        self._numbers = [scope_id for scope_id, *_ in scopes]
+        self._ids = json.dumps([scope_id for scope_id, *_ in scopes])
+        self._scopes = [key for _, key, *_ in scopes]
+        marks = " OR ".join(f'"{scope_term(scope_id)}"' for scope_id, *_ in scopes)
+        self._also = "" if alone else f" AND ({marks})"
+        self._names = dict(
+            db.execute(
+                "SELECT id, name FROM authors WHERE scope IN (SELECT value FROM json_each(?))", (self._ids,)
+            ).fetchall()
+        )
+        self.size = Size(
+            sum(messages for _, _, messages, _ in scopes),
+            sum(terms for *_, terms in scopes),
+            tuple(dict.fromkeys(self._names.values())),
+        )
 
     def postings(self, term: str, limit: int, *, prefix: bool = False) -> Postings:
         """The messages that hold *term*."""
@@ -65,21 +85,22 @@ class SqliteView:
         ]
 
     def _own(self, sessions: set[int]) -> set[int]:
-        """Those of *sessions* that are in the scope."""
+        """Those of *sessions* that are in the scopes."""
         if not self._also:
             return sessions
         rows = self._db.execute(
-            "SELECT id FROM sessions WHERE id IN (SELECT value FROM json_each(?)) AND scope = ?",
-            (str(list(sessions)), self._id),
+            "SELECT id FROM sessions WHERE id IN (SELECT value FROM json_each(?))"
+            " AND scope IN (SELECT value FROM json_each(?))",
+            (str(list(sessions)), self._ids),
         ).fetchall()
         return {session for (session,) in rows}
 
     def sessions_named(self, names: Sequence[str]) -> set[int]:
         """The numbers of the sessions called *names*."""
         rows = self._db.execute(
-            "SELECT id FROM sessions WHERE target = '' AND scope = ?"
+            "SELECT id FROM sessions WHERE target = '' AND scope IN (SELECT value FROM json_each(?))"
             " AND name IN (SELECT value FROM json_each(?))",
-            (self._id, json.dumps(list(names))),
+            (self._ids, json.dumps(list(names))),
         ).fetchall()
         return {session for (session,) in rows}
 
@@ -91,9 +112,9 @@ class SqliteView:
         """Ids of messages said from *start* up to *end*, newest sessions first."""
         found: list[int] = []
         sessions = self._db.execute(
-            "SELECT id FROM sessions WHERE scope = ? AND last >= ? AND first < ? AND target = ''"
-            " ORDER BY id DESC LIMIT ?",
-            (self._id, start, end, limit),
+            "SELECT id FROM sessions WHERE scope IN (SELECT value FROM json_each(?)) AND last >= ?"
+            " AND first < ? AND target = '' ORDER BY id DESC LIMIT ?",
+            (self._ids, start, end, limit),
         ).fetchall()
         for (session,) in sessions:
             rows = self._db.execute(
@@ -108,14 +129,24 @@ class SqliteView:
 
     def records(self, ids: Sequence[int]) -> list[Record]:
         """The messages *ids*, in that order."""
-        return records_of(self._db, ids, self._scope)
+        return records_of(self._db, ids, self._scopes)
+
+    def vectors(self, model: str) -> Vectors | None:
+        """What there is of the vectors of *model*."""
+        known = self._db.execute("SELECT 1 FROM models WHERE name = ?", (model,)).fetchone()
+        if known is None or self._cache is None:
+            return None
+        from hermes.plugins.memory.local.embedding import scan
+
+        return scan.find(self._db, model, self._numbers, self._cache())
 
 
-def records_of(db: sqlite3.Connection, ids: Sequence[int], scope: str | None) -> list[Record]:
-    """The messages *ids* in that order, without those outside *scope*; None is every scope."""
+def records_of(db: sqlite3.Connection, ids: Sequence[int], scopes: Sequence[str] | None) -> list[Record]:
+    """The messages *ids* in that order, without those outside *scopes*; None is every scope."""
     rows = db.execute(
-        RECORD + " WHERE m.id IN (SELECT value FROM json_each(?1)) AND (?2 IS NULL OR c.key = ?2)",  # noqa: S608 - constants
-        (str(list(ids)), scope),
+        RECORD + " WHERE m.id IN (SELECT value FROM json_each(?1))"  # noqa: S608 - constants
+        " AND (?2 IS NULL OR c.key IN (SELECT value FROM json_each(?2)))",
+        (str(list(ids)), None if scopes is None else json.dumps(list(scopes))),
     ).fetchall()
     found = {row[0]: record_of(row) for row in rows}
     return [found[i] for i in ids if i in found]

@@ -2,33 +2,38 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import sqlite3
 import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
-from hermes.plugins.memory.local import text
+from hermes.plugins.memory.local import text, traces
 from hermes.plugins.memory.local.records import Role, Turn
 from hermes.plugins.memory.local.schema import PASSAGE_BITS, PLACE_BITS, SESSION_LIMIT, scope_term
 
-_ADD_MESSAGE = (
-    "INSERT INTO messages (id, role, author, time, terms, text, key) VALUES (?, ?, ?, ?, ?, ?, ?)"
-    " ON CONFLICT (key) WHERE key IS NOT NULL DO NOTHING"
-)
+FACT = "fact"
+"""The target of the sessions that facts stand in."""
+
+_ADD_MESSAGE = "INSERT INTO messages (id, role, author, time, terms, text, key) VALUES (?, ?, ?, ?, ?, ?, ?)"
+_KEYS_AT_ONCE = 500
+_USER, _ASSISTANT = int(Role.USER), int(Role.ASSISTANT)
+_SHORT = text.PASSAGE_WORDS * 6
+"""Characters of terms that are one passage for sure."""
 _ADD_PASSAGE = "INSERT INTO passages (rowid, terms) VALUES (?, ?)"
 _DELETE_PASSAGE = "INSERT INTO passages (passages, rowid, terms) VALUES ('delete', ?, ?)"
 
 
-@dataclass(slots=True)
-class Prepared:
+class Prepared(NamedTuple):
     """A turn as it goes into the tables; made before the write lock is taken."""
 
     session_id: str
     author: str
     time: float
     key: bytes | None
-    parts: list[tuple[Role, str, str]]
+    parts: list[tuple[int, str, str]]
 
 
 @dataclass(slots=True)
@@ -43,8 +48,8 @@ class _Session:
 @dataclass(slots=True)
 class _Tally:
     turns: int = 0
-    messages: int = 0
     terms: int = 0
+    rows: list[tuple[int, int, int, float, str, str, bytes | None]] = field(default_factory=list)
     passages: list[tuple[int, str]] = field(default_factory=list)
 
 
@@ -52,7 +57,7 @@ def prepare(turn: Turn, scope: str) -> Prepared:
     """*turn* with its search terms; an empty half is left out."""
     parts = [
         (role, kept, text.terms(kept))
-        for role, said in ((Role.USER, turn.user), (Role.ASSISTANT, turn.assistant))
+        for role, said in ((_USER, turn.user), (_ASSISTANT, turn.assistant))
         if (kept := text.storable(said)) and not kept.isspace()
     ]
     key = _digest(scope, turn.session_id, turn.key) if turn.key else None
@@ -65,52 +70,68 @@ def add_turns(db: sqlite3.Connection, turns: Iterable[Prepared], scope: str) -> 
     sessions: dict[str, _Session] = {}
     authors: dict[str, int] = {"": 0}
     tally = _Tally()
+    turns = list(turns)
+    known = _known(db, [turn.key for turn in turns if turn.key is not None])
     for turn in turns:
+        if turn.key is not None:
+            if turn.key in known:
+                continue
+            known.add(turn.key)
         session = sessions.get(turn.session_id)
         if session is None or session.next + 2 > SESSION_LIMIT:
             session = sessions[turn.session_id] = _session(db, turn.session_id, scope_id, turn.time, session)
         author = authors.get(turn.author)
         if author is None:
             author = authors[turn.author] = _author(db, turn.author, scope_id)
-        _add_turn(db, turn, session, author, tally)
+        _add_turn(turn, session, author, tally)
     _finish(db, scope_id, sessions.values(), tally)
     return tally.turns
 
 
-def _add_turn(db: sqlite3.Connection, turn: Prepared, session: _Session, author: int, tally: _Tally) -> None:
+def _known(db: sqlite3.Connection, keys: Sequence[bytes]) -> set[bytes]:
+    """Those of *keys* that are stored."""
+    found: set[bytes] = set()
+    for start in range(0, len(keys), _KEYS_AT_ONCE):
+        some = keys[start : start + _KEYS_AT_ONCE]
+        asked = f"SELECT key FROM messages WHERE key IN ({', '.join('?' * len(some))})"  # noqa: S608 - only marks
+        found.update(key for (key,) in db.execute(asked, some))
+    return found
+
+
+def _add_turn(turn: Prepared, session: _Session, author: int, tally: _Tally) -> None:
     key = turn.key
+    first, place, time = session.id << PLACE_BITS, session.next, turn.time
     for role, said, terms in turn.parts:
-        message = session.id << PLACE_BITS | session.next
-        speaker = author if role is not Role.ASSISTANT else 0
-        added = db.execute(_ADD_MESSAGE, (message, int(role), speaker, turn.time, terms, said, key)).rowcount
-        if key is not None and not added:
-            return
+        message = first | place
+        place += 1
+        speaker = 0 if role == _ASSISTANT else author
+        tally.rows.append((message, role, speaker, time, terms, said, key))
         key = None
-        session.next += 1
-        tally.messages += 1
         tally.terms += terms.count(" ") + 1
-        if len(terms) < text.PASSAGE_WORDS * 6:
+        if len(terms) < _SHORT:
             tally.passages.append((message << PASSAGE_BITS, terms))
         else:
-            first = message << PASSAGE_BITS
-            tally.passages.extend((first + i, part) for i, part in enumerate(text.passages(terms)))
+            row = message << PASSAGE_BITS
+            tally.passages.extend((row + i, part) for i, part in enumerate(text.passages(terms)))
+    session.next = place
     if turn.parts:
         tally.turns += 1
-        session.first = min(session.first, turn.time)
-        session.last = max(session.last, turn.time)
+        session.first = min(session.first, time)
+        session.last = max(session.last, time)
         session.changed = True
 
 
 def _finish(db: sqlite3.Connection, scope_id: int, sessions: Iterable[_Session], tally: _Tally) -> None:
     mark = scope_term(scope_id)
+    db.executemany(_ADD_MESSAGE, tally.rows)
     tally.passages.sort()  # the index takes rising ids many times faster
     db.executemany(_ADD_PASSAGE, [(row, f"{terms} {mark}") for row, terms in tally.passages])
     db.executemany(
         "UPDATE sessions SET next = ?, first = ?, last = ? WHERE id = ?",
         [(s.next, s.first, s.last, s.id) for s in sessions if s.changed],
     )
-    if tally.messages:
-        count(db, scope_id, tally.turns, tally.messages, tally.terms)
+    if tally.rows:
+        count(db, scope_id, tally.turns, len(tally.rows), tally.terms)
 
 
 def count(db: sqlite3.Connection, scope_id: int, turns: int, messages: int, terms: int) -> None:
@@ -162,9 +183,16 @@ def _author(db: sqlite3.Connection, name: str, scope_id: int) -> int:
 
 def _digest(scope: str, session_id: str, key: str) -> bytes:
     """What stands for a key in the index; those of one session lie side by side, on few pages."""
-    whole = f"{scope}\0{session_id}\0{key}".encode("utf-8", "surrogatepass")
-    near = zlib.crc32(session_id.encode("utf-8", "surrogatepass")).to_bytes(4, "big")
-    return near + hashlib.blake2b(whole, digest_size=12).digest()
+    near, begun = _digest_of_session(scope, session_id)
+    whole = begun.copy()
+    whole.update(key.encode("utf-8", "surrogatepass"))
+    return near + whole.digest()
+
+
+@functools.lru_cache(64)
+def _digest_of_session(scope: str, session_id: str) -> tuple[bytes, hashlib.blake2b]:
+    begun = hashlib.blake2b(f"{scope}\0{session_id}\0".encode("utf-8", "surrogatepass"), digest_size=12)
+    return zlib.crc32(session_id.encode("utf-8", "surrogatepass")).to_bytes(4, "big"), begun
 
 
 # -- notes ------------------------------------------------------------------------------------------------
@@ -183,11 +211,23 @@ def add_note(db: sqlite3.Connection, target: str, content: str, scope: str, time
         return 0
     tally = _Tally()
     _add_turn(
-        db, Prepared("", "", time, None, [(Role.NOTE, content, text.terms(content))]), session, 0, tally
+        Prepared("", "", time, None, [(int(Role.NOTE), content, text.terms(content))]), session, 0, tally
     )
     tally.turns = 0
     _finish(db, scope_id, [session], tally)
     return 1
+
+
+def add_fact(db: sqlite3.Connection, content: str, session: str, person: str, scope: int, time: float) -> int:
+    """Add a message that stands alone, so that it has no neighbours; its id."""
+    alone = _Session(_new_session(db, session, scope, FACT, time), 0, time, time, changed=True)
+    author = _author(db, person, scope) if person else 0
+    tally = _Tally()
+    part = (int(Role.FACT), content, text.terms(content))
+    _add_turn(Prepared(session, person, time, None, [part]), alone, author, tally)
+    tally.turns = 0
+    _finish(db, scope, [alone], tally)
+    return alone.id << PLACE_BITS
 
 
 def find_notes(db: sqlite3.Connection, target: str, wanted: Sequence[str], scope: str) -> list[int]:
@@ -214,8 +254,11 @@ def _note_session(db: sqlite3.Connection, target: str, scope_id: int) -> tuple[i
 # -- taking out -------------------------------------------------------------------------------------------
 
 
-def delete(db: sqlite3.Connection, ids: Sequence[int]) -> int:
-    """Delete the messages *ids* with their terms, and sessions and authors that are left without any."""
+def delete(db: sqlite3.Connection, ids: Sequence[int], *, purge: bool = True) -> int:
+    """Delete the messages *ids* with their terms, and sessions and authors that are left without any.
+
+    Without *purge* the index keeps traces of the terms until it is merged.
+    """
     gone = 0
     for message in ids:
         row = db.execute(
@@ -231,27 +274,29 @@ def delete(db: sqlite3.Connection, ids: Sequence[int]) -> int:
         db.executemany(
             _DELETE_PASSAGE, [(r, f"{t} {mark}") for r, t in zip(parts, text.passages(terms), strict=True)]
         )
-        turns = -1 if role != Role.NOTE and _starts_turn(db, message, role) else 0
+        turns = -1 if role < Role.NOTE and _starts_turn(db, message, role) else 0
         db.execute("DELETE FROM messages WHERE id = ?", (message,))
         count(db, scope_id, turns, -1, -(terms.count(" ") + 1))
         gone += 1
     if gone:
+        traces.forget(db, ids)
         for session in {message >> PLACE_BITS for message in ids}:
             _drop_if_empty(db, session)
-        db.execute("DELETE FROM authors WHERE id NOT IN (SELECT DISTINCT author FROM messages)")
-        db.execute(
-            "INSERT INTO passages (passages) VALUES ('optimize')"
-        )  # what was deleted leaves its segments
+        if purge:  # what was deleted leaves its segments; both take time, the more the more there is
+            db.execute("DELETE FROM authors WHERE id NOT IN (SELECT DISTINCT author FROM messages)")
+            db.execute("INSERT INTO passages (passages) VALUES ('optimize')")
     return gone
 
 
 def delete_everything(db: sqlite3.Connection) -> int:
-    """Empty every table; how many messages went."""
+    """Empty every table; how many messages and former facts went."""
     (messages,) = db.execute("SELECT count(*) FROM messages").fetchone()
+    (former,) = db.execute("SELECT count(*) FROM memories WHERE ended IS NOT NULL").fetchone()
     db.execute("INSERT INTO passages (passages) VALUES ('delete-all')")
-    for table in ("messages", "authors", "sessions", "scopes"):
+    for table in ("messages", "memories", "authors", "sessions", "scopes"):
         db.execute(f"DELETE FROM {table}")  # noqa: S608 - names from the line above
-    return int(messages)
+    traces.forget_everything(db)
+    return int(messages + former)
 
 
 def _starts_turn(db: sqlite3.Connection, message: int, role: int) -> bool:
@@ -269,3 +314,4 @@ def _drop_if_empty(db: sqlite3.Connection, session: int) -> None:
     )
     if left.fetchone() is None:
         db.execute("DELETE FROM sessions WHERE id = ?", (session,))
+        traces.forget_session(db, session)

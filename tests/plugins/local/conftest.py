@@ -37,10 +37,9 @@ def later(open_local: Open) -> Callable[..., LocalMemoryProvider]:
 
     def store(*said: str, session: str = "earlier", **given: Any) -> LocalMemoryProvider:
         first = open_local(session, **given)
-        for number, text in enumerate(said):
-            first.sync_turn(
-                text, "", idempotency_key=f"{session}-{number}", turn_time=1_700_000_000.0 + number
-            )
+        first.sync_turns(
+            {"user_content": text, "turn_time": 1_700_000_000.0 + number} for number, text in enumerate(said)
+        )
         return open_local("now", **given)
 
     return store

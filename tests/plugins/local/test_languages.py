@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from hermes.plugins.memory.local.provider import LocalMemoryProvider
+from hermes.plugins.memory.local.records import Source
 
 Later = Callable[..., LocalMemoryProvider]
 
@@ -58,6 +59,51 @@ SAMPLES = [
     ("emoji", "the launch went well 🚀 today", "🚀"),
     ("flag", "holiday in 🇩🇪 next year", "🇩🇪"),
     ("full-width letters", "コードはＡＢＣ１２３です", "ABC123"),
+    ("English gerund", "We were planning the migration.", "plan migrations"),
+    ("Chinese name in the middle", "昨天和李娜去了杭州西湖", "李娜"),
+    ("traditional Chinese", "我們把資料庫搬到臺北機房", "資料庫"),
+    ("Japanese name of two characters", "会議には田中さんが来ます", "田中"),
+    ("Japanese mixed scripts", "サーバーのポートは8443です", "ポート8443"),
+    ("Korean name of two syllables", "회의에 수민이가 늦게 왔다", "수민"),
+    ("Korean without spaces", "데이터베이스비밀번호를바꿨다", "비밀번호"),
+    ("German compound by another beginning", "Die Steuererklärungsfrist endet im Juli.", "Steuererklärung"),
+    ("German sharp s", "Wir treffen uns in der Hauptstraße.", "HAUPTSTRASSE"),
+    ("Hebrew with vowel points", "הַמַּפְתֵּחַ נמצא במגירה", "המפתח"),
+    ("Persian", "کلید زاپاس زیر گلدان است", "گلدان"),
+    ("Urdu", "چابی گملے کے نیچے ہے", "گملے"),
+    ("Bengali", "আমার বোন ঢাকায় থাকে", "ঢাকায়"),
+    ("Tamil", "சாவி பூந்தொட்டியின் கீழ் உள்ளது", "சாவி"),
+    ("Burmese inside a sentence", "သော့ကပန်းအိုးအောက်မှာရှိတယ်", "ပန်းအိုး"),
+    ("Khmer inside a sentence", "កូនសោនៅក្រោមផើងផ្កា", "ផើងផ្កា"),
+    ("Lao inside a sentence", "ກະແຈຢູ່ກ້ອງກະຖາງດອກໄມ້", "ກະຖາງ"),
+    ("Thai name", "สมชายทำงานที่ธนาคารกรุงเทพ", "ธนาคาร"),
+    ("Turkish", "Anahtar İzmir'deki dolapta", "izmir"),
+    ("Vietnamese", "Chìa khóa ở dưới chậu hoa", "chìa khóa"),
+    ("Polish", "Klucz leży pod doniczką", "doniczka klucz"),
+    ("Ukrainian", "Ключ лежить під вазоном", "вазоном"),
+    ("Georgian", "გასაღები ქოთნის ქვეშ დევს", "ქოთნის"),
+    ("Armenian", "Բանալին ծաղկամանի տակ է", "ծաղկամանի"),
+    ("Amharic", "ቁልፉ ከአበባ ማሰሮው በታች ነው", "ቁልፉ"),
+    ("decomposed accents", "Le cafe\u0301 de la gare", "café"),
+    ("PascalCase", "it raises HttpRequestTimeoutError", "request timeout"),
+    ("acronym in camelCase", "call parseXMLDocument first", "xml document"),
+    ("dotted module", "import hermes_core.store.sqlite_view", "hermes_core.store.sqlite_view"),
+    ("part of a dotted module", "import hermes_core.store.sqlite_view", "sqlite view"),
+    ("Windows path", r"it lies in C:\Users\ann\notes.txt", r"C:\Users\ann\notes.txt"),
+    ("URL", "see https://example.org/a/b?x=1 for it", "example.org/a/b"),
+    ("IPv4 address", "the gateway is 10.20.30.40 now", "10.20.30.40"),
+    ("UUID", "job 6f1c2e9a-1b2c-4d3e-8f90-a1b2c3d4e5f6 failed", "6f1c2e9a-1b2c-4d3e-8f90-a1b2c3d4e5f6"),
+    ("beginning of a hash", "the commit is 9f8e7d6c5b4a", "9f8e7d6c5b4a"),
+    ("issue number", "we closed #4711 today", "#4711"),
+    ("flag of a command", "run it with --dry-run first", "--dry-run"),
+    ("error code with dashes", "the screen says E-1042-B", "E-1042-B"),
+    ("HTTP status", "the proxy gives 502 since noon", "502"),
+    ("version without v", "python 3.12.1 breaks it", "3.12.1"),
+    ("part of a version", "we pinned libfoo to v2.21.3", "libfoo 2.21.3"),
+    ("C#", "rewrite it in C# maybe", "C#"),
+    ("emoji with a skin tone", "thanks 👍🏽 for that", "👍🏽"),
+    ("joined emoji", "our family 👨‍👩‍👧 is coming", "👨‍👩‍👧"),
+    ("hashtag", "posted with #retrocomputing", "retrocomputing"),
 ]
 
 
@@ -69,6 +115,19 @@ def test_found_again(later: Later, said: str, asked: str) -> None:
     assert found
     assert found[0]["text"] == said
     assert said[:20] in provider.prefetch(asked)
+
+
+def test_facts_are_found_in_every_language(later: Later) -> None:
+    """What was remembered is searched as what was said is."""
+    provider = later(*NOISE)
+    for _, said, _ in SAMPLES:
+        provider.memory.remember(said, Source(tool="test"))
+    missed = [name for name, said, asked in SAMPLES if said not in _facts(provider, asked)]
+    assert missed == []
+
+
+def _facts(provider: LocalMemoryProvider, asked: str) -> list[str]:
+    return [r["text"] for r in provider.search_records(asked) or [] if r["role"] == "fact"]
 
 
 @pytest.mark.parametrize(

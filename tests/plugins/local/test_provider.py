@@ -298,7 +298,13 @@ def test_tools_have_complete_schemas(open_local: Open) -> None:
     """Each tool says what it does, and each argument what it means; the caller gets its own copy."""
     provider = open_local()
     schemas = provider.get_tool_schemas()
-    assert [s["name"] for s in schemas] == ["local_search", "local_list", "local_forget"]
+    assert [s["name"] for s in schemas] == [
+        "local_search",
+        "local_list",
+        "local_remember",
+        "local_update",
+        "local_forget",
+    ]
     for schema in schemas:
         assert len(schema["description"]) > 40
         for prop in schema["parameters"]["properties"].values():

@@ -16,6 +16,7 @@ import pytest
 
 from hermes.errors import StoreUnavailable
 from hermes.plugins.memory.local import connections, schema, writing
+from hermes.plugins.memory.local.migrations import MIGRATIONS
 from hermes.plugins.memory.local.provider import LocalMemoryProvider
 from hermes.plugins.memory.local.records import OWNER, Role, Store, Turn
 from hermes.plugins.memory.local.store import SqliteStore
@@ -270,6 +271,26 @@ def test_processes_at_once_lose_nothing(home: Path, open_local: Open) -> None:
         assert db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
 
 
+def test_processes_without_a_write_ahead_log(home: Path, open_local: Open) -> None:
+    """On a network file system two writers wait for one another: nothing is lost or damaged."""
+    code = (
+        "from hermes.plugins.memory.local import connections\nconnections.file_system = lambda path: 'nfs4'\n"
+    )
+    running = [
+        subprocess.Popen(
+            [sys.executable, "-c", code + _WRITER, str(home), str(n), "50"], stderr=subprocess.PIPE, text=True
+        )
+        for n in range(2)
+    ]
+    for process in running:
+        _, errors = process.communicate(timeout=100)
+        assert process.returncode == 0, errors
+    with contextlib.closing(sqlite3.connect(home / "local" / "memory.db")) as db:
+        assert db.execute("PRAGMA journal_mode").fetchone() == ("delete",)
+        assert db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+        assert db.execute("SELECT count(*) FROM messages WHERE role = 0").fetchone() == (100,)
+
+
 def test_a_killed_writer_loses_nothing_acknowledged(home: Path, open_local: Open) -> None:
     """Every turn acknowledged before a SIGKILL is there, and the file can be written at once."""
     code = _WRITER.replace('"ok", id', '"ok", id').replace(
@@ -385,12 +406,12 @@ def test_a_migration_keeps_a_copy_first(store: SqliteStore, path: Path) -> None:
     """Forwards only; the copy is private and is gone when something is forgotten."""
     store.add([turn("kept")], OWNER)
     store.close()
-    later = (*schema.MIGRATIONS, "ALTER TABLE sessions ADD COLUMN colour TEXT")
+    later = (*MIGRATIONS, "ALTER TABLE sessions ADD COLUMN colour TEXT")
     with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as db:
         schema.bring_up_to_date(db, path, later)
         assert db.execute("SELECT colour FROM sessions").fetchone() == (None,)
-        db.execute("PRAGMA user_version = 1")
-    copy = schema.backup_path(path, 1)
+        db.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
+    copy = schema.backup_path(path, len(MIGRATIONS))
     assert copy.stat().st_mode & 0o777 == 0o600
     with contextlib.closing(sqlite3.connect(copy)) as db:
         assert db.execute("SELECT text FROM messages").fetchone() == ("kept",)
@@ -402,7 +423,7 @@ def test_a_failed_migration_changes_nothing(store: SqliteStore, path: Path) -> N
     """A step that breaks off leaves the file as it was."""
     store.add([turn("kept")], OWNER)
     store.close()
-    broken = (*schema.MIGRATIONS, "CREATE TABLE extra (x); CREATE TABLE extra (x)")
+    broken = (*MIGRATIONS, "CREATE TABLE extra (x); CREATE TABLE extra (x)")
     with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as db:
         with pytest.raises(sqlite3.OperationalError):
             schema.bring_up_to_date(db, path, broken)
@@ -464,4 +485,4 @@ print(json.dumps([stored, refused, len(list(p.export_records()))]))
 
 def test_roles_have_labels() -> None:
     """The export names roles in words."""
-    assert [role.label for role in Role] == ["user", "assistant", "note"]
+    assert [role.label for role in Role] == ["user", "assistant", "note", "fact"]
