@@ -29,9 +29,7 @@ class Endpoint:
         return urlsplit(self.base_url).netloc or self.base_url
 
 
-def endpoint(
-    base_url: str | None, name: str | None, api_key: Secret | None, context_length: int
-) -> Endpoint:
+def endpoint(base_url: str | None, name: str | None, api_key: Secret | None, context_length: int) -> Endpoint:
     """The endpoint that the settings describe. Raises ModelUnavailable with what is missing."""
     missing = [key for key, value in (("base_url", base_url), ("name", name)) if not value]
     if missing or base_url is None or name is None:
