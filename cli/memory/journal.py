@@ -25,6 +25,10 @@ Numbers = Annotated[
 All = Annotated[bool, typer.Option("--all", help="All of them.")]
 
 
+SHORT_WAIT, LONG_WAIT = 30.0, 600.0
+"""Seconds that ``flush`` waits for the provider."""
+
+
 @app.command()
 def status(ctx: typer.Context) -> None:
     """Show how much waits, since when, and how delivery goes. Starts no delivery."""
@@ -114,9 +118,11 @@ def drop(
 @app.command()
 def flush(
     ctx: typer.Context,
-    wait: Annotated[float, typer.Option("--wait", min=0, help="Seconds to wait for the provider.")] = 30,
+    wait: Annotated[
+        bool, typer.Option("--wait", help="Until everything is handed over, ten minutes at the most.")
+    ] = False,
 ) -> None:
-    """Hand over what waits, now. Exits 4 if something is left."""
+    """Hand over what waits, now. Exits 4 if something is left after half a minute."""
     state = current(ctx)
     with state.open() as me:
         if me.memory_provider() is None:
@@ -125,7 +131,7 @@ def flush(
             )
         manager = start(me)
         before = me.journal().stats().undelivered
-        manager.flush_pending(wait)
+        manager.flush_pending(LONG_WAIT if wait else SHORT_WAIT)
         stats = me.journal().stats()
     data = {"before": before, "undelivered": stats.undelivered, "dead": stats.dead}
     emit(state, data, f"{max(before - stats.undelivered, 0)} handed over, {stats.undelivered} left")

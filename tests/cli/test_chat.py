@@ -240,7 +240,7 @@ def test_four_chats_at_once_on_one_profile(scripted: ScriptedModel, home: Path, 
         thread.join()
     found = json.loads(hermes("sessions", "search", "is kept", "--json", home=home).stdout)
     assert sorted(row["content"] for row in found) == [f"fact number {n} is kept" for n in range(4)]
-    assert hermes("memory", "journal", "flush", "--wait", "20", home=home).returncode == 0
+    assert hermes("memory", "journal", "flush", "--wait", home=home).returncode == 0
     status = json.loads(hermes("memory", "status", "--json", home=home).stdout)
     assert status["provider"]["details"]["turns"] == 4
 
