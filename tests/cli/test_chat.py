@@ -246,7 +246,12 @@ def test_four_chats_at_once_on_one_profile(scripted: ScriptedModel, home: Path, 
 
 
 @pytest.mark.parametrize(
-    ("wanted", "recall", "tool"), [("off", False, False), ("on", True, False), ("verbose", True, True)]
+    ("wanted", "recall", "tool"),
+    [
+        pytest.param("off", False, False, marks=pytest.mark.long),
+        ("on", True, False),
+        pytest.param("verbose", True, True, marks=pytest.mark.long),
+    ],
 )
 def test_what_is_shown_of_memory_is_the_persons_choice(
     scripted: ScriptedModel, chat: Chat, wanted: str, recall: bool, tool: bool

@@ -9,6 +9,8 @@ import threading
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.support import hermes, python
 
 BEGIN = "UserPromptSubmit"
@@ -68,6 +70,7 @@ def test_what_one_session_said_is_recalled_in_another(home: Path) -> None:
     )  # said once in a session
 
 
+@pytest.mark.long
 def test_a_repeated_event_stores_nothing_twice(home: Path) -> None:
     """The answer event comes twice in a row, then twice at once: one turn each; equal prompts are two turns."""
     event(home, BEGIN, prompt="first thing", prompt_id="p-1")
@@ -167,6 +170,7 @@ def told(home: Path, kind: str) -> list[dict[str, Any]]:
     return [one for one in map(json.loads, lines) if one["kind"] == kind]
 
 
+@pytest.mark.long
 def test_what_is_no_turn_is_not_stored(home: Path) -> None:
     """Slash commands, subagents, empty prompts, other events, an answer to another prompt, no answer at all."""
     assert event(home, BEGIN, prompt="/compact now", prompt_id="p-0") is None
@@ -184,6 +188,7 @@ def test_what_is_no_turn_is_not_stored(home: Path) -> None:
     assert stored(home) == []
 
 
+@pytest.mark.long
 def test_an_older_client_without_the_answer_in_the_event(home: Path, tmp_path: Path) -> None:
     """The answer is then read from the transcript: all of it that came behind the last prompt."""
     from tests.importers.making import claude_code
@@ -219,6 +224,7 @@ def test_the_context_stays_short(home: Path) -> None:
     assert context.count("<memory-context>") == context.count("</memory-context>") == 2
 
 
+@pytest.mark.long
 def test_secrets_in_a_prompt(home: Path) -> None:
     """What was pasted is masked where it is stored; the file that held it until the answer came is gone."""
     key = "sk-proj-" + "a1B2c3D4e5F6" * 4

@@ -24,6 +24,8 @@ from mcp.client.streamable_http import streamable_http_client
 from tests.mcp_server.clients import Raw, called, environment, with_client
 from tests.support import hermes
 
+LONG = pytest.mark.long
+
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 def test_the_life_of_an_entry(home: Path, mode: str) -> None:
@@ -109,7 +111,7 @@ def test_a_server_that_is_killed_has_lost_nothing_that_it_acknowledged(home: Pat
     assert [text for text in entries if "unacknowledged" not in text] == acknowledged
 
 
-@pytest.mark.parametrize("how", ["end of input", "SIGTERM", "SIGINT"])
+@pytest.mark.parametrize("how", ["end of input", "SIGTERM", pytest.param("SIGINT", marks=LONG)])
 def test_it_ends_cleanly_and_leaves_nothing_undelivered(home: Path, how: str) -> None:
     """The client goes, or the server is told to stop: exit 0, silence, and the provider has the mirrored entry."""
     raw = Raw(home)
@@ -240,7 +242,10 @@ def test_http_on_the_other_loopback(home: Path) -> None:
         assert anyio.run(over_http, address, bearer(home), "over six") == ["over six"]
 
 
-@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.1.5", "localhost.evil.example"])
+@pytest.mark.parametrize(
+    "host",
+    ["0.0.0.0", *(pytest.param(h, marks=LONG) for h in ("::", "192.168.1.5", "localhost.evil.example"))],
+)
 def test_http_binds_this_machine_only(home: Path, host: str) -> None:
     """Any address that others could reach is refused before anything is served."""
     done = hermes("mcp", "serve", "--http", "--host", host, home=home)
