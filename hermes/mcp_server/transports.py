@@ -26,6 +26,9 @@ from hermes.files import describe_failure, locked, read_bytes, write_atomic
 LOOPBACK = ("127.0.0.1", "::1")
 SCOPE = "memory"
 TOKEN_BYTES = 32
+LAST_ANSWERS = 0.5
+"""Seconds for what was asked just before the client closed its end: the server stops answering then."""
+_POSIX = os.name == "posix"
 GRACE = 5
 """Seconds for requests that are being answered when the server is told to stop."""
 
@@ -34,7 +37,8 @@ def over_stdio(server: Server[Any]) -> None:
     """Serve the client at standard input and output, until it closes its end or this process is told to stop."""
 
     async def serve() -> None:
-        given = cast("anyio.AsyncFile[str]", _Lines(_taken(0))) if _can_be_waited_for(0) else None
+        waits = _can_be_waited_for(0)
+        given = cast("anyio.AsyncFile[str]", _Lines(_taken(0), waits)) if _POSIX else None
         async with stdio_server(given) as (received, sent):
             sys.stdout = sys.stderr  # what anything prints must not get between the messages
             await server.run(received, sent, server.create_initialization_options())
@@ -103,10 +107,10 @@ async def _until_stopped(
 
 
 def _can_be_waited_for(descriptor: int) -> bool:
-    """Whether it is a pipe, a socket or a terminal: a thread that reads from one cannot be called back."""
+    """Whether it is a pipe, a socket or a terminal, which may have nothing to say for long."""
     import stat
 
-    return os.name == "posix" and not stat.S_ISREG(os.fstat(descriptor).st_mode)
+    return not stat.S_ISREG(os.fstat(descriptor).st_mode)
 
 
 def _taken(descriptor: int) -> int:
@@ -123,6 +127,8 @@ class _Lines:
     """The lines that come in at a descriptor, without a thread that would keep the process from ending."""
 
     descriptor: int
+    waits: bool
+    """Whether it may have nothing to say for long."""
 
     async def __aiter__(self) -> AsyncIterator[str]:
         begun: list[bytes] = []
@@ -134,9 +140,11 @@ class _Lines:
                 begun = [begins]
         if rest := b"".join(begun):
             yield rest.decode("utf-8", "replace")
+        await anyio.sleep(LAST_ANSWERS)
 
     async def _read(self) -> bytes:
-        await anyio.wait_readable(self.descriptor)
+        if self.waits:
+            await anyio.wait_readable(self.descriptor)
         return os.read(self.descriptor, 1 << 16)
 
 

@@ -115,8 +115,9 @@ def running(
 
 
 def log_of(folder: Path, *, name: str = "demo") -> str:
-    """What the plugin has printed."""
-    return (folder / "home" / "logs" / "plugins" / f"{name}.log").read_text(errors="replace")
+    """What the plugin has printed; the file is made with the first of it."""
+    path = folder / "home" / "logs" / "plugins" / f"{name}.log"
+    return path.read_text(errors="replace") if path.exists() else ""
 
 
 def eventually(holds: Callable[[], object], seconds: float = 20.0) -> bool:
